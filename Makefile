@@ -1,0 +1,51 @@
+# Every target makes the virtual environment itself; the second run needs no network.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "flexlet needs Python 3.11 or newer; $(PYTHON) is older. Try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "preparing $(VENV) (once; pinned packages from requirements/dev.txt)" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+venv: $(STAMP) ## make the virtual environment
+
+test: $(STAMP) ## fast tests: no root, no QEMU, no Go
+	$(BIN)/python -m pytest -n auto
+
+cover: $(STAMP) ## tests with branch coverage of core/ and api/ (fails below 95% by line)
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest -q tests/api tests/core tests/properties
+	$(BIN)/python -m coverage report --include='src/flexlet/core/*,src/flexlet/api/*' --fail-under=95
+
+lint: $(STAMP) ## ruff, mypy strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP) ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## measure: calc, decode, start-up
+	$(BIN)/python -m bench
+
+lock: $(STAMP) ## compile requirements/dev.txt again (names, versions, hashes)
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --extra fast \
+	  pyproject.toml requirements/dev.in -o requirements/dev.txt
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+
+.PHONY: help venv test cover lint format bench lock clean
