@@ -62,7 +62,7 @@ class Cluster(Protocol):
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncIterator[Sequence[Change]]:
-        """Changes after `resource_version`, in batches as they come; ends or raises Gone when the reader must re-list."""
+        """Changes after `resource_version`, in batches as they come; an end or Gone means: list again."""
         ...
 
     async def create(self, ref: Ref, namespace: str, body: dict[str, Any], *, path: str = "") -> bytes:
@@ -79,7 +79,7 @@ class Cluster(Protocol):
         kind: str = "merge",
         subresource: str = "",
     ) -> bytes:
-        """PATCH with a ``merge``, ``json`` or ``strategic`` patch; a resourceVersion inside makes it conditional."""
+        """PATCH (``merge``, ``json`` or ``strategic``); a resourceVersion inside makes it conditional."""
         ...
 
     async def update(

@@ -11,7 +11,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 msgspec copies empty mutable defaults
+    extra: dict[str, tuple[str, ...]] = {}
 
 
 ANONYMOUS = User(name="system:anonymous", groups=("system:unauthenticated",))
@@ -62,4 +62,4 @@ class AdmissionRequest(msgspec.Struct, kw_only=True):
     obj: Object | None
     old: Object | None = None
     dry_run: bool = False
-    warnings: list[str] = []  # noqa: RUF012 msgspec copies empty mutable defaults
+    warnings: list[str] = []
