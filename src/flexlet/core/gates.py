@@ -1,0 +1,51 @@
+"""Feature gates as data: a name, a default, and what the user switched.
+
+The names are Kubernetes' own, so that ``--feature-gates`` and a KubeletConfiguration's ``featureGates`` mean here
+what they mean there. A gate that flexlet does not know is an error, never a silent no-op.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from flexlet.errors import ConfigError
+
+DEFAULTS: Final[Mapping[str, bool]] = {
+    "InPlacePodLevelResourcesVerticalScaling": True,
+    "InPlacePodVerticalScaling": True,
+    "InPlacePodVerticalScalingInitContainers": True,
+    "NodeDeclaredFeatures": True,
+    "PodLevelResources": True,
+}
+WORDS: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+
+
+class Gates(msgspec.Struct, frozen=True):
+    """Which features are on; `gates["PodLevelResources"]`."""
+
+    enabled: Mapping[str, bool] = DEFAULTS
+
+    def __getitem__(self, name: str) -> bool:
+        return self.enabled[name]
+
+
+def parse(text: str) -> Gates:
+    """Read ``A=true,B=false`` on top of the defaults, or raise ConfigError."""
+    switched: dict[str, bool] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, equals, word = (piece.strip() for piece in part.partition("="))
+        value = WORDS.get(word.lower())
+        if not equals or value is None:
+            raise ConfigError(f"cannot read feature gate {part!r}: write NAME=true or NAME=false")
+        switched[name] = value
+    return switch(switched)
+
+
+def switch(values: Mapping[str, bool]) -> Gates:
+    """The defaults with some gates switched; an unknown name raises ConfigError."""
+    unknown = sorted(set(values) - set(DEFAULTS))
+    if unknown:
+        known = ", ".join(DEFAULTS)
+        raise ConfigError(f"unknown feature gate {', '.join(unknown)}; flexlet knows {known}")
+    return Gates({**DEFAULTS, **values})

@@ -1,0 +1,29 @@
+import pytest
+
+from flexlet.core import gates
+from flexlet.errors import ConfigError
+
+
+def test_every_gate_is_on_by_default():
+    assert set(gates.Gates().enabled.values()) == {True}
+    assert gates.parse("") == gates.Gates()
+
+
+def test_switches_are_laid_over_the_defaults():
+    switched = gates.parse(" PodLevelResources=false, InPlacePodVerticalScaling=True,")
+    assert not switched["PodLevelResources"]
+    assert switched.enabled == {**gates.DEFAULTS, "PodLevelResources": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PodLevelResources", "cannot read feature gate 'PodLevelResources': write NAME=true or NAME=false"),
+        ("A=maybe", "cannot read feature gate 'A=maybe': write NAME=true or NAME=false"),
+        ("Nope=true", f"unknown feature gate Nope; flexlet knows {', '.join(gates.DEFAULTS)}"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error_that_helps(text, message):
+    with pytest.raises(ConfigError) as error:
+        gates.parse(text)
+    assert str(error.value) == message
