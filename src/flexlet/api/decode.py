@@ -41,9 +41,8 @@ def to_json(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
-def _decode_scalar(kind: type, value: Any) -> Any:
-    if kind is not Quantity:
-        raise NotImplementedError(kind)
+def quantity(value: Any) -> Quantity:
+    """The amount that a JSON scalar stands for; ValueError if it stands for none."""
     if value is None:
         return ZERO
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -52,6 +51,12 @@ def _decode_scalar(kind: type, value: Any) -> Any:
         return Quantity.parse(value.strip() if isinstance(value, str) else repr(value))
     except InputError as error:
         raise ValueError(f"{value!r} is not a quantity: {error.message}") from None
+
+
+def _decode_scalar(kind: type, value: Any) -> Any:
+    if kind is not Quantity:
+        raise NotImplementedError(kind)
+    return quantity(value)
 
 
 def _encode_scalar(value: Any) -> Any:
