@@ -5,34 +5,48 @@ requests come from the containers or from pod-level limits (KEP-2837); every amo
 Rounding is last upstream too, so a pod-level total is the rounded sum and not the sum of rounded parts. Follows
 Kubernetes 1.36.3 (1.37 defers the pod-level step until after admission).
 
-One rule, two faces: `default_pod` for typed pods here, `default_pod_dict` in `defaultdicts` for the JSON dicts of
-the API server. Pod templates are never defaulted this way. Must stay true: defaulting twice changes nothing.
+One rule, two faces: `default_pod` for typed pods, `default_pod_dict` for the JSON dicts of the API server. Pod
+templates are never defaulted this way. Must stay true: defaulting twice changes nothing.
 """
-
-from collections.abc import Sequence
-from typing import TypeVar
 
 from msgspec.structs import replace
 
-from flexlet.api.pod import (
-    Container,
-    ContainerStatus,
-    Pod,
-    PodSpec,
-    PodStatus,
-    ResourceList,
-    ResourceRequirements,
-)
-from flexlet.api.quantity import MILLI
+from flexlet.api import decode
+from flexlet.api.pod import Container, Pod, PodSpec, ResourceList, ResourceRequirements
 from flexlet.core.resources.effective import aggregate
 from flexlet.core.resources.names import COMPUTE, is_hugepages, is_pod_level
+from flexlet.core.resources.rounding import (
+    Json,
+    pod_lists,
+    round_list,
+    rounded,
+    rounded_requirements,
+    rounded_status,
+    text_requirements,
+)
 
-Requirements = TypeVar("Requirements", ResourceRequirements, ResourceRequirements | None)
+Containers = tuple[Container, ...]
 
 
 def default_pod(pod: Pod) -> Pod:
     """The pod as the API server would store it, as far as resources go."""
-    return replace(pod, spec=default_spec(pod.spec), status=_round_status(pod.status))
+    return replace(pod, spec=default_spec(pod.spec), status=rounded_status(pod.status))
+
+
+def default_pod_dict(pod: Json) -> None:
+    """Complete and round the resources of a Pod body, in place; other fields keep their content.
+
+    An amount that cannot be read raises InputError with its path.
+    """
+    spec = pod.get("spec") or {}
+    typed = default_spec(decode.from_value({"spec": spec}, Pod).spec)
+    for key, containers in (("containers", typed.containers), ("initContainers", typed.init_containers)):
+        for entry, container in zip(spec.get(key) or (), containers, strict=True):
+            entry["resources"] = _merged(entry.get("resources"), container.resources)
+    if typed.resources is not None:
+        spec["resources"] = _merged(spec.get("resources"), typed.resources)
+    for amounts, path in pod_lists(spec, pod.get("status") or {}):
+        round_list(amounts, path)
 
 
 def default_spec(spec: PodSpec) -> PodSpec:
@@ -42,19 +56,11 @@ def default_spec(spec: PodSpec) -> PodSpec:
     pod_level = _default_pod_level(spec.resources, containers, init_containers)
     return replace(
         spec,
-        containers=tuple(map(_round_container, containers)),
-        init_containers=tuple(map(_round_container, init_containers)),
-        resources=_round_requirements(pod_level),
+        containers=tuple(map(_rounded_container, containers)),
+        init_containers=tuple(map(_rounded_container, init_containers)),
+        resources=rounded_requirements(pod_level),
         overhead=rounded(spec.overhead),
     )
-
-
-def rounded(amounts: ResourceList) -> ResourceList:
-    """Every amount rounded up to thousandths; the same dict if there is nothing to round."""
-    for amount in amounts.values():
-        if amount.nano % MILLI:
-            return {name: amount.rounded_up_to_milli() for name, amount in amounts.items()}
-    return amounts
 
 
 def _request_limits(container: Container) -> Container:
@@ -67,7 +73,7 @@ def _request_limits(container: Container) -> Container:
 
 
 def _default_pod_level(
-    resources: ResourceRequirements | None, containers: Sequence[Container], init_containers: Sequence[Container]
+    resources: ResourceRequirements | None, containers: Containers, init_containers: Containers
 ) -> ResourceRequirements | None:
     """Pod-level lists are completed only where the client began one."""
     if resources is None or not (resources.requests or resources.limits):
@@ -80,7 +86,7 @@ def _default_pod_level(
 
 
 def _default_hugepage_limits(
-    resources: ResourceRequirements, containers: Sequence[Container], init_containers: Sequence[Container]
+    resources: ResourceRequirements, containers: Containers, init_containers: Containers
 ) -> ResourceList:
     """Huge pages cannot be overcommitted, so the pod's limit is what its containers may use together."""
     limited = aggregate(
@@ -95,10 +101,7 @@ def _default_hugepage_limits(
 
 
 def _default_pod_level_requests(
-    requests: ResourceList,
-    limits: ResourceList,
-    containers: Sequence[Container],
-    init_containers: Sequence[Container],
+    requests: ResourceList, limits: ResourceList, containers: Containers, init_containers: Containers
 ) -> ResourceList:
     """First what the containers ask for, then the pod-level limit."""
     asked = aggregate(
@@ -109,33 +112,12 @@ def _default_pod_level_requests(
     return {**from_limits, **from_containers, **requests}
 
 
-def _round_container(container: Container) -> Container:
-    resources = _round_requirements(container.resources)
+def _rounded_container(container: Container) -> Container:
+    resources = rounded_requirements(container.resources)
     return container if resources is container.resources else replace(container, resources=resources)
 
 
-def _round_status(status: PodStatus) -> PodStatus:
-    return replace(
-        status,
-        container_statuses=tuple(map(_round_container_status, status.container_statuses)),
-        init_container_statuses=tuple(map(_round_container_status, status.init_container_statuses)),
-        allocated_resources=rounded(status.allocated_resources),
-        resources=_round_requirements(status.resources),
-    )
-
-
-def _round_container_status(status: ContainerStatus) -> ContainerStatus:
-    allocated = rounded(status.allocated_resources)
-    resources = _round_requirements(status.resources)
-    if allocated is status.allocated_resources and resources is status.resources:
-        return status
-    return replace(status, allocated_resources=allocated, resources=resources)
-
-
-def _round_requirements(resources: Requirements) -> Requirements:
-    if resources is None:
-        return None
-    requests, limits = rounded(resources.requests), rounded(resources.limits)
-    if requests is resources.requests and limits is resources.limits:
-        return resources
-    return ResourceRequirements(requests=requests, limits=limits)
+def _merged(entry: Json | None, resources: ResourceRequirements) -> Json:
+    """`entry` with its lists replaced; what else it holds (claims) stays."""
+    kept = {key: value for key, value in (entry or {}).items() if key not in ("limits", "requests")}
+    return kept | text_requirements(resources)
