@@ -1,0 +1,42 @@
+"""What the scheduler wants done; plain data, so it can be printed, journalled and replayed."""
+
+import msgspec
+
+
+class Bind(msgspec.Struct, frozen=True, tag=True):
+    """Give a pod its node."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+
+
+class Preempt(msgspec.Struct, frozen=True, tag=True):
+    """End less important pods on a node and promise the room to a waiting one."""
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    victims: tuple[tuple[str, str, str], ...]
+    """(namespace, name, uid) of each pod to end."""
+
+
+class Unschedulable(msgspec.Struct, frozen=True, tag=True):
+    """Tell a pod why it waits."""
+
+    uid: str
+    namespace: str
+    name: str
+    message: str
+
+
+Action = Bind | Preempt | Unschedulable
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One round's actions, in the order they must be started; `more` says pods are left for another round."""
+
+    actions: tuple[Action, ...] = ()
+    more: bool = False
