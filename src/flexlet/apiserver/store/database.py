@@ -20,6 +20,7 @@ FULL 3,700, NORMAL 52,000. Against `kill -9` both are equally safe.
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -143,7 +144,7 @@ class Database:
 
 def _connect(path: Path | None, lock_timeout_s: float) -> sqlite3.Connection:
     if path is not None:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _create_private(path)
     return sqlite3.connect(
         path or ":memory:",
         timeout=lock_timeout_s,
@@ -151,6 +152,15 @@ def _connect(path: Path | None, lock_timeout_s: float) -> sqlite3.Connection:
         check_same_thread=False,  # opened by one thread, then owned by the writer
         cached_statements=MAX_BATCH_ROWS + 16,
     )
+
+
+def _create_private(path: Path) -> None:
+    """Make a missing file readable by its owner only, before SQLite makes it with the default mode.
+
+    An existing file is not touched: closing any descriptor of it would drop this process's lock on it.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _prepare(connection: sqlite3.Connection, path: Path | None, synchronous: Synchronous) -> None:
