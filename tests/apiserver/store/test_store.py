@@ -171,6 +171,26 @@ async def test_waiting_for_a_revision(store: Store) -> None:
             await store.wait_for(3)
 
 
+async def test_waiting_for_a_revision_that_never_comes_ends_with_the_store() -> None:
+    store = await Store.open(None)
+    waiting = asyncio.create_task(store.wait_for(1))
+    await asyncio.sleep(0)
+    await store.close()
+    with pytest.raises(StoreClosed):
+        await waiting
+
+
+async def test_an_object_is_in_memory_once(store: Store) -> None:
+    """Index, history, watchers and pages share one Row, however many mention it."""
+    row = await store.create("pods", "p", text("a"))
+    await store.update("pods", "p", 1, text("b"))
+    added, modified = await store.watch("pods", after_revision=0).batch()
+    assert added.row is row
+    assert modified.previous is row
+    assert modified.row is store.get("pods", "p")
+    assert store.page("pods", at_revision=1).rows[0] is row
+
+
 async def test_closing_commits_what_was_submitted(path: Path) -> None:
     store = await Store.open(path)
     writes = [asyncio.create_task(store.create("pods", f"p{n}", text("x"))) for n in range(50)]

@@ -53,7 +53,10 @@ class Overflow(StoreError):
 
 
 class StoreFault(StoreError):
-    """A write could not be made durable; nothing of it became visible."""
+    """A write could not be made durable; nothing of it became visible.
+
+    Should the process die right then, a restart may still find the write, as with any unacknowledged one.
+    """
 
 
 class StoreBusy(StoreFault):

@@ -231,7 +231,8 @@ class Store:
         await asyncio.to_thread(self._writer.finish)
         self._hub.end_all()
         for _, reached in self._reached:
-            reached.cancel()
+            if not reached.done():
+                reached.set_exception(StoreClosed("the store closed before that revision was reached"))
 
     # Reports of the writer thread.
 

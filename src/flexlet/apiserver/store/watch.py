@@ -148,7 +148,11 @@ class Hub:
         callbacks = self._callbacks.setdefault(bucket, {})
         handle = object()
         callbacks[handle] = callback
-        return lambda: callbacks.pop(handle, None) and None
+
+        def unsubscribe() -> None:
+            callbacks.pop(handle, None)
+
+        return unsubscribe
 
     def publish(self, bucket: str, event: Event) -> None:
         """Tell everybody of a committed event."""
