@@ -3,6 +3,9 @@
 import pytest
 from tests.core.scheduling.cluster import node, plan_for, pod, world_of
 
+from flexlet.api import selectors
+from flexlet.api.node import Node
+from flexlet.api.pod import Pod
 from flexlet.core.scheduling.decide import decide
 from flexlet.core.scheduling.plan import Bind, Plan, Preempt, Unschedulable
 from flexlet.core.scheduling.pods import waiting
@@ -25,8 +28,7 @@ def test_a_pod_goes_to_the_emptiest_node() -> None:
 
 def test_equal_pods_fill_nodes_evenly_and_then_wait() -> None:
     """A group is placed one by one, and what is left is told why it waits."""
-    things = [node("a", cpu="2"), node("b", cpu="2"), *(pod(f"p{i}") for i in range(5))]
-    assert plan_for(*things) == Plan(
+    assert plan_for(node("a", cpu="2"), node("b", cpu="2"), *(pod(f"p{i}") for i in range(5))) == Plan(
         (
             bound("p0", "a"),
             bound("p1", "b"),
@@ -73,7 +75,7 @@ NO_VICTIMS = "preemption: 0/1 nodes are available: 1 No preemption victims found
         ),
     ],
 )
-def test_a_pod_that_fits_nowhere_is_told_why(on, waits, reason: str) -> None:
+def test_a_pod_that_fits_nowhere_is_told_why(on: Node, waits: Pod, reason: str) -> None:
     """The sentence is kube-scheduler's."""
     assert plan_for(on, waits) == Plan((told("p", f"0/1 nodes are available: {reason}"),))
 
@@ -181,7 +183,7 @@ def test_preemption_spares_whom_it_can_and_honours_budgets() -> None:
     guarded = [pod(f"g{i}", cpu="2", on="a", priority=1, labels={"app": "g"}) for i in range(2)]
     plain = [pod(f"n{i}", cpu="2", on="b", priority=5) for i in range(2)]
     world = world_of(node("a"), node("b"), *guarded, *plain, pod("p", cpu="2", priority=100))
-    world.budgets["default/g"] = Budget("default", {"matchLabels": {"app": "g"}}, 0)
+    world.budgets["default/g"] = Budget("default", selectors.from_object({"matchLabels": {"app": "g"}}), 0)
     action = decide(world).actions[0]
     assert isinstance(action, Preempt)
     assert (action.node, len(action.victims)) == ("b", 1)

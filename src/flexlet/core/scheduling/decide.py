@@ -13,7 +13,7 @@ from typing import Final
 from flexlet.core.scheduling import filters, message, preemption
 from flexlet.core.scheduling import score as scoring
 from flexlet.core.scheduling.draft import Draft
-from flexlet.core.scheduling.interpod import InterPod, required_terms
+from flexlet.core.scheduling.interpod import InterPod
 from flexlet.core.scheduling.nodes import NodeInfo
 from flexlet.core.scheduling.plan import Action, Bind, Plan, Preempt, Unschedulable
 from flexlet.core.scheduling.pods import WaitingPod
@@ -65,10 +65,7 @@ def _is_simple(draft: Draft, pod: WaitingPod) -> bool:
 def _looks_around(draft: Draft, pod: WaitingPod) -> bool:
     """Whether pods on other nodes have a say in where this one goes."""
     return bool(
-        draft.anti_affinity
-        or required_terms(pod.pod, "podAffinity")
-        or required_terms(pod.pod, "podAntiAffinity")
-        or pod.pod.spec.topology_spread_constraints
+        draft.anti_affinity or pod.affinity or pod.anti_affinity or pod.pod.spec.topology_spread_constraints
     )
 
 

@@ -36,11 +36,10 @@ def _term_matches(term: Mapping[str, Any], node: Node) -> bool:
     if not expressions and not fields:
         return False
     own_fields = {"metadata.name": node.metadata.name}
-    return all(holds(e, node.metadata.labels) for e in expressions) and all(holds(e, own_fields) for e in fields)
+    return all(_holds(e, node.metadata.labels) for e in expressions) and all(_holds(e, own_fields) for e in fields)
 
 
-def holds(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
-    """Whether one expression (key, operator, values) is true of the given labels."""
+def _holds(expression: Mapping[str, Any], values: Mapping[str, str]) -> bool:
     test = _OPERATORS.get(expression.get("operator", ""))
     return test is not None and test(values.get(expression["key"]), expression.get("values") or [])
 

@@ -6,6 +6,8 @@ import msgspec
 
 from flexlet.api.pod import Pod
 from flexlet.core.resources import amounts, effective, statusaware
+from flexlet.core.scheduling import terms
+from flexlet.core.scheduling.terms import Term
 
 BALLOON_LABEL: Final = "flexlet.io/balloon"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -27,7 +29,7 @@ class PlacedPod(msgspec.Struct, frozen=True, kw_only=True):
     requests: dict[str, int]
     owner: str = ""
     ports: tuple[HostPort, ...] = ()
-    anti_affinity: tuple[dict[str, object], ...] = ()
+    anti_affinity: tuple[Term, ...] = ()
     balloon: bool = False
     terminating: bool = False
     started: str = ""
@@ -41,6 +43,8 @@ class WaitingPod(msgspec.Struct, frozen=True, kw_only=True):
     ports: tuple[HostPort, ...]
     owner: str
     signature: bytes
+    affinity: tuple[Term, ...] = ()
+    anti_affinity: tuple[Term, ...] = ()
 
     @property
     def uid(self) -> str:
@@ -65,7 +69,7 @@ def placed(pod: Pod, node: str = "") -> PlacedPod:
         requests=amounts.as_integers(statusaware.scheduler_requests(pod)),
         owner=_controller(pod),
         ports=host_ports(pod),
-        anti_affinity=_required_anti_affinity(pod),
+        anti_affinity=terms.required(pod, "podAntiAffinity"),
         balloon=pod.metadata.labels.get(BALLOON_LABEL) == "true",
         terminating=pod.metadata.deletion_timestamp is not None,
         started=pod.status.start_time or "",
@@ -76,7 +80,13 @@ def waiting(pod: Pod) -> WaitingPod:
     """How much a pod asks for: its spec alone."""
     requests = amounts.as_integers(effective.pod_requests(pod))
     return WaitingPod(
-        pod=pod, requests=requests, ports=host_ports(pod), owner=_controller(pod), signature=_signature(pod)
+        pod=pod,
+        requests=requests,
+        ports=host_ports(pod),
+        owner=_controller(pod),
+        signature=_signature(pod),
+        affinity=terms.required(pod, "podAffinity"),
+        anti_affinity=terms.required(pod, "podAntiAffinity"),
     )
 
 
@@ -109,11 +119,6 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 def _controller(pod: Pod) -> str:
     return next((ref.uid for ref in pod.metadata.owner_references if ref.controller), "")
-
-
-def _required_anti_affinity(pod: Pod) -> tuple[dict[str, object], ...]:
-    affinity = (pod.spec.affinity or {}).get("podAntiAffinity") or {}
-    return tuple(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
 
 
 _signature_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from flexlet.api.meta import LabelSelector
+from flexlet.api import decode, selectors
 from flexlet.api.pod import TopologySpreadConstraint
 from flexlet.core.scheduling import filters, nodeaffinity
-from flexlet.core.scheduling.interpod import selector_matches
 from flexlet.core.scheduling.nodes import NodeInfo
 from flexlet.core.scheduling.pods import WaitingPod
 
@@ -23,33 +22,28 @@ class Spread:
         ]
         nodes = tuple(nodes) if self._constraints else ()
         self._pod = pod
-        self._counts = [self._domains(constraint, nodes) for constraint in self._constraints]
+        self._selectors = [_selector(constraint, pod) for constraint in self._constraints]
+        self._counts = [
+            self._domains(constraint, selector, nodes)
+            for constraint, selector in zip(self._constraints, self._selectors, strict=True)
+        ]
 
     def reason(self, node: NodeInfo) -> str:
         """Why the node is refused, or an empty string."""
-        for constraint, counts in zip(self._constraints, self._counts, strict=True):
+        labels = self._pod.pod.metadata.labels
+        for constraint, selector, counts in zip(self._constraints, self._selectors, self._counts, strict=True):
             domain = node.labels.get(constraint.topology_key)
             if domain is None:
                 return MISSING_LABEL
             # A node outside the counted ones (affinity, taints) is refused by its own filter.
-            if counts.get(domain, 0) + self._adds(constraint) - _fewest(constraint, counts) > constraint.max_skew:
+            after = counts.get(domain, 0) + int(selector.matches(labels))
+            if after - _fewest(constraint, counts) > constraint.max_skew:
                 return SKEW
         return ""
 
-    def _adds(self, constraint: TopologySpreadConstraint) -> int:
-        return int(selector_matches(self._selector(constraint), self._pod.pod.metadata.labels))
-
-    def _selector(self, constraint: TopologySpreadConstraint) -> dict[str, object]:
-        selector = constraint.label_selector or LabelSelector()
-        labels = self._pod.pod.metadata.labels
-        own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
-        expressions = [
-            {"key": e.key, "operator": e.operator, "values": list(e.values)} for e in selector.match_expressions
-        ]
-        return {"matchLabels": {**selector.match_labels, **own}, "matchExpressions": expressions}
-
-    def _domains(self, constraint: TopologySpreadConstraint, nodes: Iterable[NodeInfo]) -> dict[str, int]:
-        selector = self._selector(constraint)
+    def _domains(
+        self, constraint: TopologySpreadConstraint, selector: selectors.LabelSelector, nodes: Iterable[NodeInfo]
+    ) -> dict[str, int]:
         counts: dict[str, int] = {}
         for node in nodes:
             domain = node.labels.get(constraint.topology_key)
@@ -60,7 +54,7 @@ class Spread:
                 for pod in node.pods.values()
                 if pod.namespace == self._pod.pod.metadata.namespace
                 and not pod.terminating
-                and selector_matches(selector, pod.labels)
+                and selector.matches(pod.labels)
             )
         return counts
 
@@ -70,6 +64,16 @@ class Spread:
             return False
         honours_taints = constraint.node_taints_policy == "Honor"
         return not honours_taints or filters.untolerated(node.node.spec.taints, spec.tolerations) is None
+
+
+def _selector(constraint: TopologySpreadConstraint, pod: WaitingPod) -> selectors.LabelSelector:
+    """The constraint's selector plus matchLabelKeys, which stand for the pod's own values."""
+    if constraint.label_selector is None:
+        return selectors.from_object(None)
+    selector = decode.to_value(constraint.label_selector)
+    labels = pod.pod.metadata.labels
+    own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+    return selectors.from_object({**selector, "matchLabels": {**selector.get("matchLabels", {}), **own}})
 
 
 def _fewest(constraint: TopologySpreadConstraint, counts: Mapping[str, int]) -> int:

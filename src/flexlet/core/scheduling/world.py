@@ -11,8 +11,8 @@ import msgspec
 
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
+from flexlet.api.selectors import LabelSelector
 from flexlet.core.scheduling import pods
-from flexlet.core.scheduling.interpod import selector_matches
 from flexlet.core.scheduling.nodes import NodeInfo
 from flexlet.core.scheduling.pods import PlacedPod, WaitingPod
 
@@ -21,7 +21,7 @@ class Budget(msgspec.Struct, frozen=True):
     """A PodDisruptionBudget: whom it covers and how many may go."""
 
     namespace: str
-    selector: dict[str, object]
+    selector: LabelSelector
     disruptions_allowed: int
 
 
@@ -106,7 +106,7 @@ class World:
         return [
             key
             for key, budget in self.budgets.items()
-            if budget.namespace == pod.namespace and selector_matches(budget.selector, pod.labels)
+            if budget.namespace == pod.namespace and budget.selector.matches(pod.labels)
         ]
 
     def _settle(self, pod: PlacedPod) -> None:

@@ -1,0 +1,67 @@
+"""What controllers want done to the cluster, as data.
+
+A decider returns these; the engine's executor carries them out through the Cluster port and folds the answers
+back. They can be printed (`--dry-run`), journalled and replayed. `Ref` here is (group, version, plural), the same
+triple the port uses.
+"""
+
+from typing import Any
+
+import msgspec
+
+Ref = tuple[str, str, str]
+
+
+class CreateObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """POST a new object, or to a subresource (`path` = ``web/binding``)."""
+
+    ref: Ref
+    namespace: str = ""
+    body: dict[str, Any]
+    path: str = ""
+    reason: str = ""
+
+
+class PatchObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """PATCH an object; `kind` is merge, json or strategic."""
+
+    ref: Ref
+    namespace: str = ""
+    name: str
+    patch: Any
+    kind: str = "merge"
+    subresource: str = ""
+    reason: str = ""
+
+
+class DeleteObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """DELETE an object, usually with a uid precondition so that a namesake is safe."""
+
+    ref: Ref
+    namespace: str = ""
+    name: str
+    uid: str = ""
+    grace_seconds: int | None = None
+    propagation: str = ""
+    reason: str = ""
+
+
+class RecordEvent(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Tell people what happened to an object; repeated ones are counted, not piled up."""
+
+    about: dict[str, str]
+    """kind, apiVersion, namespace, name, uid of the object."""
+    type: str
+    reason: str
+    message: str
+    component: str
+
+
+ApiAction = CreateObject | PatchObject | DeleteObject | RecordEvent
+
+
+class ApiPlan(msgspec.Struct, frozen=True):
+    """Actions that may run side by side, and when to decide again (seconds since the epoch)."""
+
+    actions: tuple[ApiAction, ...] = ()
+    wake_at: float | None = None
