@@ -1,0 +1,83 @@
+"""What every operation of the pipeline works with: store, kinds, admission, clock; and the View built on them."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from flexlet.apiserver.contract.admission import Plugin
+from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.contract.request import AdmissionRequest
+from flexlet.apiserver.rest import finished
+from flexlet.apiserver.rest.call import Call
+from flexlet.apiserver.rest.registry import Registry
+from flexlet.apiserver.store.store import Store
+
+
+class StoreView:
+    """Read access for admission and handlers: committed state, fresh dicts."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, bucket: str, namespace: str, name: str) -> Object | None:
+        """The object, or None."""
+        row = self._store.get(bucket, object_key(namespace, name))
+        return None if row is None else finished.decode(row.value)
+
+    def list(self, bucket: str, namespace: str = "") -> Iterator[Object]:
+        """All objects of a bucket, or those of one namespace."""
+        rows = self._store.list(bucket, f"{namespace}/" if namespace else "")
+        return (finished.decode(row.value) for row in rows)
+
+
+class Backend:
+    """Store, kinds, admission and clock of one server."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        plugins: Sequence[Plugin] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.store = store
+        self.registry = registry
+        self.plugins = tuple(plugins)
+        self.clock = clock
+        self.view = StoreView(store)
+
+    def timestamp(self, ahead_s: int = 0) -> str:
+        """Now, or a little later, as Kubernetes writes it."""
+        return rfc3339(self.clock() + ahead_s)
+
+    def mutate(self, request: AdmissionRequest) -> None:
+        """Let every plugin change the object, in order."""
+        for plugin in self.plugins:
+            plugin.mutate(request, self.view)
+
+    async def validate(self, request: AdmissionRequest) -> None:
+        """Let every plugin look at what is going to be stored, in order."""
+        for plugin in self.plugins:
+            await plugin.validate(request, self.view)
+
+
+def admission_request(
+    call: Call, operation: str, obj: Object | None, old: Object | None = None
+) -> AdmissionRequest:
+    """The call as admission sees it; warnings end up with the caller."""
+    return AdmissionRequest(
+        operation=operation,
+        user=call.user,
+        kind=call.kind,
+        subresource=call.subresource,
+        namespace=call.namespace,
+        name=call.name,
+        obj=obj,
+        old=old,
+        dry_run=call.options.dry_run,
+        warnings=call.warnings,
+    )
+
+
+def rfc3339(now: float) -> str:
+    """Seconds since the epoch as ``2026-01-31T23:59:59Z``."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))

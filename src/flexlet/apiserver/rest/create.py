@@ -1,0 +1,61 @@
+"""Create: default, mutating admission, prepare, name, validate, validating admission, store."""
+
+from collections.abc import Awaitable, Callable
+
+from flexlet.api import status
+from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.contract.request import AdmissionRequest
+from flexlet.apiserver.rest import finished, naming
+from flexlet.apiserver.rest.backend import Backend, admission_request
+from flexlet.apiserver.rest.call import Answer, Call, metadata_of
+from flexlet.apiserver.store.errors import KeyExists
+
+Check = Callable[[AdmissionRequest], Awaitable[None]]
+
+
+async def create(backend: Backend, call: Call, obj: Object) -> Answer:
+    """Store a new object; a generated name that is taken is generated again."""
+    naming.place(call, obj)
+    metadata = metadata_of(obj)
+    if metadata.get("name") or not metadata.get("generateName"):
+        return await _create_named(backend, call, obj)
+    for attempt in range(naming.GENERATE_ATTEMPTS):
+        try:
+            return await _create_named(backend, call, finished.copy(obj))
+        except status.AlreadyExists:
+            if attempt == naming.GENERATE_ATTEMPTS - 1:
+                raise
+    raise AssertionError("unreachable")
+
+
+async def _create_named(backend: Backend, call: Call, obj: Object) -> Answer:
+    kind, metadata = call.kind, obj["metadata"]
+    kind.strategy.default(obj)
+    naming.stamp(metadata, backend.timestamp())
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = naming.generated_name(metadata["generateName"])
+    request = admission_request(call, "CREATE", obj)
+    request.name = metadata.get("name") or ""
+    backend.mutate(request)
+    kind.strategy.prepare_create(obj)
+    errors = kind.strategy.validate(obj)
+    if errors:
+        raise status.invalid(kind.kind, kind.group, request.name, errors)
+    call.warnings.extend(kind.strategy.warnings(obj))
+    await backend.validate(request)
+    if naming.given_revision(metadata):
+        raise status.failure(500, message="resourceVersion should not be set on objects to be created")
+    return await _store(backend, call.named(request.name), obj)
+
+
+async def _store(backend: Backend, call: Call, obj: Object) -> Answer:
+    kind, key = call.kind, object_key(call.namespace, call.name)
+    if call.options.dry_run:
+        if backend.store.head(call.bucket, key) is not None:
+            raise status.already_exists(kind.plural, kind.group, call.name)
+        return Answer(finished.encode(kind, obj, None), 201, kind)
+    try:
+        row = await backend.store.create(call.bucket, key, lambda revision: finished.encode(kind, obj, revision))
+    except KeyExists:
+        raise status.already_exists(kind.plural, kind.group, call.name) from None
+    return Answer(row.value, 201, kind)

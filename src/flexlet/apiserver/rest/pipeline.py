@@ -1,0 +1,71 @@
+"""The one entrance: every verb on every kind."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from flexlet.api import status
+from flexlet.apiserver.contract.admission import Plugin
+from flexlet.apiserver.contract.kind import Kind, Object
+from flexlet.apiserver.rest import create, delete, listing, update
+from flexlet.apiserver.rest.backend import Backend
+from flexlet.apiserver.rest.call import Answer, Call, not_found
+from flexlet.apiserver.rest.deleteoptions import DEFAULT, DeleteOptions
+from flexlet.apiserver.rest.handlers import Handler, Handlers
+from flexlet.apiserver.rest.listing import Rows
+from flexlet.apiserver.rest.listoptions import ListOptions
+from flexlet.apiserver.rest.registry import Registry
+from flexlet.apiserver.rest.selection import Facts, select
+from flexlet.apiserver.rest.watching import Stream
+from flexlet.apiserver.store.store import Store
+
+
+class Rest:
+    """Create, read, list, watch, update, patch and delete on one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        plugins: Sequence[Plugin] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.backend = Backend(store, registry, plugins, clock)
+        self.registry = registry
+        self.handlers: Handlers = {}
+        self._facts = Facts()
+
+    def get(self, call: Call) -> Answer:
+        """One object as it is."""
+        row = self.backend.store.get(call.bucket, call.key)
+        if row is None:
+            raise not_found(call)
+        return Answer(row.value, 200, call.kind)
+
+    async def list(self, kind: Kind, namespace: str, options: ListOptions) -> Rows:
+        """The objects of a kind, or a page of them, as rows."""
+        selection = select(kind, self._facts, options.label_selector, options.field_selector)
+        return await listing.list_rows(self.backend, kind, namespace, options, selection)
+
+    def watch(self, kind: Kind, namespace: str, options: ListOptions) -> Stream:
+        """The changes of a kind."""
+        selection = select(kind, self._facts, options.label_selector, options.field_selector)
+        return Stream(self.backend, kind, namespace, options, selection)
+
+    async def create(self, call: Call, obj: Object) -> Answer:
+        """Store a new object."""
+        return await create.create(self.backend, call, obj)
+
+    async def update(self, call: Call, obj: Object) -> Answer:
+        """Replace an object, on its main path or a subresource that writes it."""
+        return await update.update(self.backend, call, obj)
+
+    async def delete(self, call: Call, options: DeleteOptions = DEFAULT) -> Answer:
+        """Delete an object, or start to."""
+        return await delete.delete(self.backend, call, options)
+
+    def handler(self, call: Call) -> Handler:
+        """Who serves a path that is no stored object."""
+        found = self.handlers.get((call.kind.group, call.kind.plural, call.subresource))
+        if found is None:
+            raise status.failure(404, "NotFound", "the server could not find the requested resource")
+        return found

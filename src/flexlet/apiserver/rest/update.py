@@ -1,0 +1,152 @@
+"""Update: everything that replaces a stored object, whether the client sent it whole or as a patch.
+
+`change` builds the new object from the stored one and tries again when somebody else was quicker, unless the
+client named the version it started from. A write that changes nothing is not stored, and an update that removes
+the last finalizer of an object being deleted completes the deletion.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from flexlet.api import fielderrors, status
+from flexlet.apiserver.contract.kind import Object, UpdateStrategy
+from flexlet.apiserver.rest import finished, naming
+from flexlet.apiserver.rest.backend import Backend, admission_request
+from flexlet.apiserver.rest.call import Answer, Call, metadata_of, not_found
+from flexlet.apiserver.rest.create import create
+from flexlet.apiserver.store.errors import RevisionMismatch
+from flexlet.apiserver.store.rows import Row
+from flexlet.errors import InvariantBroken
+
+MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+Build: TypeAlias = Callable[[Object], Object]
+"""Makes the wanted object from the stored one, which it must not change."""
+
+
+async def update(backend: Backend, call: Call, body: Object) -> Answer:
+    """PUT: the body becomes the object."""
+    naming.require_name(call, body)
+    if backend.store.head(call.bucket, call.key) is None:
+        return await _create_instead(backend, call, body)
+    return await change(backend, call, lambda _old: finished.copy(body))
+
+
+async def change(backend: Backend, call: Call, build: Build) -> Answer:
+    """Store what `build` makes of the present object; tried again when it changed meanwhile."""
+    while True:
+        row = backend.store.head(call.bucket, call.key)
+        if row is None:
+            raise not_found(call)
+        try:
+            return await _change_once(backend, call, row, build)
+        except RevisionMismatch:
+            continue
+
+
+async def _create_instead(backend: Backend, call: Call, body: Object) -> Answer:
+    if not call.kind.create_on_update or call.subresource:
+        raise not_found(call)
+    uid = metadata_of(body).get("uid")
+    if uid:
+        raise _uid_conflict(call, uid, "")
+    metadata_of(body).pop("resourceVersion", None)
+    return await create(backend, call, body)
+
+
+async def _change_once(backend: Backend, call: Call, row: Row, build: Build) -> Answer:
+    kind = call.kind
+    old = finished.decode(row.value)
+    obj = build(old)
+    naming.require_name(call, obj)
+    naming.place(call, obj)
+    _require_version(call, obj, old, row)
+    kind.strategy.default(obj)
+    rules = _rules(call)
+    _carry_over(rules, obj, old)
+    request = admission_request(call, "UPDATE", obj, old)
+    backend.mutate(request)
+    errors = rules.validate_update(obj, old)
+    if errors:
+        raise status.invalid(kind.kind, kind.group, call.name, errors)
+    call.warnings.extend(rules.warnings_on_update(obj, old))
+    await backend.validate(request)
+    return await _store(backend, call, row, obj, old)
+
+
+def _rules(call: Call) -> UpdateStrategy:
+    if not call.subresource:
+        return call.kind.strategy
+    found = call.kind.subresource(call.subresource)
+    if found is None or found.update is None:
+        raise InvariantBroken(f"{call.kind.plural}/{call.subresource} is not an update path")
+    return found.update
+
+
+def _require_version(call: Call, obj: Object, old: Object, row: Row) -> None:
+    """The client's uid and resourceVersion must be those of the stored object."""
+    metadata = obj["metadata"]
+    uid = metadata.get("uid")
+    if uid and uid != old["metadata"].get("uid"):
+        raise _uid_conflict(call, uid, old["metadata"].get("uid", ""))
+    revision = naming.given_revision(metadata)
+    if revision and revision != row.revision:
+        raise status.conflict(call.kind.plural, call.kind.group, call.name, MODIFIED)
+    if not revision and not call.kind.unconditional_update:
+        error = fielderrors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise status.invalid(call.kind.plural, call.kind.group, call.name, [error])
+    metadata["resourceVersion"] = str(row.revision)
+
+
+def _uid_conflict(call: Call, wanted: str, found: str) -> status.ApiError:
+    detail = (
+        f"StorageError: invalid object, Code: 4, Key: /registry/{call.kind.plural}/{call.key}, "
+        f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+    )
+    return status.conflict(call.kind.plural, call.kind.group, call.name, detail)
+
+
+def _carry_over(rules: UpdateStrategy, obj: Object, old: Object) -> None:
+    """Keep what no update may change; the kind decides about the generation."""
+    metadata, before = obj["metadata"], old["metadata"]
+    _keep(metadata, before, "generation")
+    rules.prepare_update(obj, old)
+    metadata = obj["metadata"]
+    metadata.pop("selfLink", None)
+    for field in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        _keep(metadata, before, field)
+
+
+def _keep(metadata: Object, before: Object, field: str) -> None:
+    if field in before:
+        metadata[field] = before[field]
+    else:
+        metadata.pop(field, None)
+
+
+async def _store(backend: Backend, call: Call, row: Row, obj: Object, old: Object) -> Answer:
+    kind = call.kind
+    if _completes_deletion(call, obj, old):
+        if not call.options.dry_run:
+            await backend.store.delete(
+                call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
+            )
+        return Answer(finished.encode(kind, obj, row.revision), 200, kind)
+    obj["kind"], obj["apiVersion"] = old["kind"], old["apiVersion"]
+    if obj == old:
+        return Answer(row.value, 200, kind)
+    if call.options.dry_run:
+        return Answer(finished.encode(kind, obj, row.revision), 200, kind)
+    stored = await backend.store.update(
+        call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
+    )
+    return Answer(stored.value, 200, kind)
+
+
+def _completes_deletion(call: Call, obj: Object, old: Object) -> bool:
+    before = old["metadata"]
+    if obj["metadata"].get("finalizers") or not before.get("deletionTimestamp"):
+        return False
+    if call.bucket == "namespaces" and obj.get("spec", {}).get("finalizers"):
+        return False
+    return not before.get("deletionGracePeriodSeconds")
