@@ -20,3 +20,13 @@ def is_hugepages(name: str) -> bool:
 def is_pod_level(name: str) -> bool:
     """Whether ``spec.resources`` of a pod may name it (KEP-2837)."""
     return name in COMPUTE or name.startswith(HUGEPAGES_PREFIX)
+
+
+def is_native(name: str) -> bool:
+    """Whether Kubernetes itself defines the resource, as opposed to a device plugin or an operator."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+def is_extended(name: str) -> bool:
+    """Whether somebody advertises it on nodes under a name of their own (``example.com/gpu``)."""
+    return not is_native(name) and not name.startswith("requests.")
