@@ -1,21 +1,21 @@
 """Typed decoding with errors that name the path: ``$.spec.containers[0].resources.limits.cpu``.
 
-`msgspec` raises with the path already in its message; this module splits it off into an InputError. Unknown
-fields are ignored here (Structs are subsets); strict checks are the business of `flexlet.api.schema`.
+`msgspec` does the work; this module turns its exceptions into InputError, with the path as a field. A null stands
+for an absent value, as everywhere in Kubernetes. Unknown fields are ignored here (Structs are subsets); strict
+checks are the business of `flexlet.api.schema`.
+
+The first attempt is the fast one. Only if it fails is the document looked at again, see `flexlet.api.mending`.
 """
 
-import re
-from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
+from flexlet.api import mending
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.errors import InputError
 
 T = TypeVar("T")
-
-_AT: Final = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 
 
 def from_json(data: bytes | str, kind: type[T]) -> T:
@@ -23,12 +23,22 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     decoder = _decoders.get(kind)
     if decoder is None:
         decoder = _decoders[kind] = msgspec.json.Decoder(kind, dec_hook=_decode_scalar)
-    return cast("T", _guarded(lambda: decoder.decode(data)))
+    try:
+        return cast("T", decoder.decode(data))
+    except msgspec.ValidationError:
+        return from_value(msgspec.json.decode(data), kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise InputError(str(error)) from None
 
 
 def from_value(value: Any, kind: type[T]) -> T:
     """Turn a JSON-like value (dicts, lists, scalars) into `kind` or raise InputError."""
-    return _guarded(lambda: msgspec.convert(value, kind, dec_hook=_decode_scalar))
+    try:
+        return _convert(value, kind)
+    except msgspec.ValidationError as error:
+        return mending.retry(value, str(error), lambda mended: _convert(mended, kind))
+    except RecursionError as error:
+        raise InputError(str(error)) from None
 
 
 def to_value(value: Any) -> Any:
@@ -43,14 +53,22 @@ def to_json(value: Any) -> bytes:
 
 def quantity(value: Any) -> Quantity:
     """The amount that a JSON scalar stands for; ValueError if it stands for none."""
-    if value is None:
+    if type(value) is str:
+        text = value.strip()
+    elif value is None:
         return ZERO
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"Expected a quantity such as `500m` or `1Gi`, got `{type(value).__name__}`")  # noqa: TRY004 msgspec adds the path to a ValueError only
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"Expected a quantity such as `500m` or `1Gi`, got `{type(value).__name__}`")
+    else:
+        text = repr(value)
     try:
-        return Quantity.parse(value.strip() if isinstance(value, str) else repr(value))
+        return Quantity.parse(text)
     except InputError as error:
         raise ValueError(f"{value!r} is not a quantity: {error.message}") from None
+
+
+def _convert(value: Any, kind: type[T]) -> T:
+    return msgspec.convert(value, kind, dec_hook=_decode_scalar)
 
 
 def _decode_scalar(kind: type, value: Any) -> Any:
@@ -70,12 +88,3 @@ _encoder: Final = msgspec.json.Encoder(enc_hook=_encode_scalar)
 
 # Building a decoder costs far more than using it, and the kinds are few.
 _decoders: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
-
-
-def _guarded(decode: Callable[[], T]) -> T:
-    try:
-        return decode()
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        match = _AT.match(str(error))
-        message, path = (match["message"], match["path"]) if match else (str(error), None)
-        raise InputError(message or type(error).__name__, path or "$") from error
