@@ -12,7 +12,7 @@ import msgspec
 Ref = tuple[str, str, str]
 
 
-class CreateObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class CreateObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """POST a new object, or to a subresource (`path` = ``web/binding``)."""
 
     ref: Ref
@@ -22,7 +22,7 @@ class CreateObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     reason: str = ""
 
 
-class PatchObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class PatchObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """PATCH an object; `kind` is merge, json or strategic."""
 
     ref: Ref
@@ -34,7 +34,7 @@ class PatchObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     reason: str = ""
 
 
-class DeleteObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class DeleteObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """DELETE an object, usually with a uid precondition so that a namesake is safe."""
 
     ref: Ref
@@ -46,7 +46,7 @@ class DeleteObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     reason: str = ""
 
 
-class RecordEvent(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class RecordEvent(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """Tell people what happened to an object; repeated ones are counted, not piled up."""
 
     about: dict[str, str]

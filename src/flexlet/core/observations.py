@@ -5,14 +5,14 @@ import msgspec
 from flexlet.core.actions import ApiAction, Ref
 
 
-class Seen(msgspec.Struct, frozen=True, tag=True):
+class Seen(msgspec.Struct, frozen=True, tag=True, tag_field="observation"):
     """An object was added or changed; `raw` is its JSON."""
 
     ref: Ref
     raw: bytes
 
 
-class Vanished(msgspec.Struct, frozen=True, tag=True):
+class Vanished(msgspec.Struct, frozen=True, tag=True, tag_field="observation"):
     """An object was deleted."""
 
     ref: Ref
@@ -21,7 +21,7 @@ class Vanished(msgspec.Struct, frozen=True, tag=True):
     uid: str
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
+class Failed(msgspec.Struct, frozen=True, tag=True, tag_field="observation"):
     """An action was refused; `code` and `reason` are the Status', `message` is for people."""
 
     action: ApiAction

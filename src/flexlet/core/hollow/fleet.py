@@ -1,0 +1,277 @@
+"""The decider behind all hollow nodes of a process.
+
+It keeps, per pod, just what the next decision needs: the node, the granted totals, and the pod itself only while
+something is left to do for it (start, resize, finish, end). The API's copy of the status is the durable record:
+after a restart the allocation is read back from it, so that resizes go on where they were.
+"""
+
+import heapq
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api import decode
+from flexlet.api.node import Node
+from flexlet.api.pod import Pod
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.hollow import heartbeat, podstatus, resizing
+from flexlet.core.hollow.machine import Machine, machine_of, node_object, size_status
+from flexlet.core.observations import Failed, Observation, Seen, Vanished
+from flexlet.core.resize import admit, allocation
+from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resources import amounts, effective, fit
+
+PODS: Final = ("", "v1", "pods")
+NODES: Final = ("", "v1", "nodes")
+RUN_SECONDS_ANNOTATION: Final = "hollow.flexlet.io/run-seconds"
+BATCH: Final = 1000
+_UNSEEN: Final = -1
+
+
+class HollowPod(msgspec.Struct):
+    """A pod on a hollow node."""
+
+    node: str
+    held: dict[str, int]
+    allocation: Allocation
+    generation: int
+    address: int
+    waiting: Pod | None = None
+    """The pod with a resize that was refused for now."""
+
+
+class HollowNode(msgspec.Struct):
+    """A node of the fleet: its machine and the running sum of what its pods hold."""
+
+    name: str
+    machine: Machine
+    uid: str = ""
+    used: dict[str, int] = {}
+    pods: set[str] = set()
+    published: Machine | None = None
+
+
+class Fleet:
+    """Owns the hollow nodes of one process."""
+
+    name = "hollow-nodes"
+
+    def __init__(self, names: tuple[str, ...], machine: Machine, version: str) -> None:
+        self._version = version
+        self.nodes = {name: HollowNode(name=name, machine=machine) for name in names}
+        self._pods: dict[str, HollowPod] = {}
+        self._todo: dict[str, Pod] = {}
+        self._retry: set[str] = set()
+        self._finish: list[tuple[float, str, Pod]] = []
+        self._leases = heartbeat.Leases()
+        self._addresses = 0
+
+    def fold(self, observation: Observation) -> None:
+        """Learn one thing."""
+        match observation:
+            case Seen(ref=ref, raw=raw) if ref == PODS:
+                self._pod_seen(decode.from_json(raw, Pod))
+            case Seen(ref=ref, raw=raw) if ref == NODES:
+                self._node_seen(decode.from_json(raw, Node))
+            case Vanished(ref=ref, uid=uid) if ref == PODS:
+                self._forget(uid)
+            case Vanished(ref=ref, name=name) if ref == NODES and name in self.nodes:
+                self.nodes[name].uid, self.nodes[name].published = "", None
+            case Failed():
+                self._leases.failed(observation)
+            case _:
+                pass
+
+    def decide(self, now: float) -> ApiPlan:
+        """Register, renew, start, resize, finish and end."""
+        actions: list[ApiAction] = [a for node in self.nodes.values() for a in self._node_actions(node, now)]
+        actions += self._leases.due(now)
+        actions += self._finished(now)
+        for uid in list(self._todo)[:BATCH]:
+            actions += self._pod_actions(self._todo.pop(uid), now)
+        for name in sorted(self._retry):
+            actions += self._retry_node(name, now)
+        self._retry.clear()
+        wake = min(self._leases.next_due(), self._finish[0][0] if self._finish else float("inf"))
+        return ApiPlan(tuple(actions), wake_at=now if self._todo else wake)
+
+    def _node_seen(self, node: Node) -> None:
+        own = self.nodes.get(node.metadata.name)
+        if own is None:
+            return
+        before = own.machine
+        own.machine = machine_of(node.metadata.annotations, own.machine)
+        if not own.uid:
+            self._leases.add(own.name, node.metadata.uid)
+        own.uid = node.metadata.uid
+        if before != own.machine:
+            self._retry.add(own.name)
+        if node.status.allocatable == own.machine.allocatable():
+            own.published = own.machine
+
+    def _node_actions(self, node: HollowNode, now: float) -> list[ApiAction]:
+        if not node.uid:
+            body = node_object(node.name, node.machine, self._version, now)
+            node.published = node.machine
+            return [CreateObject(ref=NODES, body=body)]
+        if node.published == node.machine:
+            return []
+        node.published = node.machine
+        patch = {"status": size_status(node.machine)}
+        about = {"kind": "Node", "apiVersion": "v1", "name": node.name, "uid": node.uid}
+        size = f"{node.machine.cpus} CPUs, {node.machine.memory} bytes of memory"
+        return [
+            PatchObject(ref=NODES, name=node.name, patch=patch, subresource="status"),
+            RecordEvent(
+                about=about,
+                type="Normal",
+                reason="NodeResized",
+                message=f"Machine is now {size}",
+                component="flexlet",
+            ),
+        ]
+
+    def _pod_seen(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        if pod.spec.node_name not in self.nodes:
+            return
+        if pod.status.phase in {"Succeeded", "Failed"} and pod.metadata.deletion_timestamp is None:
+            self._release(uid)
+            self._todo.pop(uid, None)
+            return
+        known = self._pods.get(uid)
+        if known is None:
+            known = self._restored(pod)
+        if pod.metadata.deletion_timestamp is not None or known is None:
+            self._todo[uid] = pod
+        elif known.generation != pod.metadata.generation:
+            known.waiting = None
+            self._todo[uid] = pod
+        elif known.waiting is not None:
+            known.waiting = pod
+
+    def _restored(self, pod: Pod) -> HollowPod | None:
+        """A pod that an earlier run of the fleet had started."""
+        granted = allocation.of_status(pod)
+        if granted is None:
+            return None
+        known = self._hold(pod, granted)
+        if granted != allocation.of_spec(pod):
+            known.generation = _UNSEEN
+        return known
+
+    def _hold(self, pod: Pod, granted: Allocation) -> HollowPod:
+        """Count what is granted, in place of what was."""
+        uid, node = pod.metadata.uid, self.nodes[pod.spec.node_name]
+        before = self._release(uid)
+        held = amounts.as_integers(effective.pod_requests(allocation.applied(pod, granted)))
+        for name, amount in held.items():
+            node.used[name] = node.used.get(name, 0) + amount
+        node.pods.add(uid)
+        if before is None:
+            self._addresses += 1
+        address = before.address if before is not None else self._addresses
+        entry = HollowPod(node.name, held, granted, pod.metadata.generation, address)
+        self._pods[uid] = entry
+        if before is not None and any(held.get(name, 0) < amount for name, amount in before.held.items()):
+            self._retry.add(node.name)
+        return entry
+
+    def _release(self, uid: str) -> HollowPod | None:
+        pod = self._pods.pop(uid, None)
+        if pod is None:
+            return None
+        node = self.nodes[pod.node]
+        for name, amount in pod.held.items():
+            node.used[name] -= amount
+        node.pods.discard(uid)
+        return pod
+
+    def _forget(self, uid: str) -> None:
+        self._todo.pop(uid, None)
+        gone = self._release(uid)
+        if gone is not None:
+            self._retry.add(gone.node)
+
+    def _pod_actions(self, pod: Pod, now: float) -> list[ApiAction]:
+        meta = pod.metadata
+        if meta.deletion_timestamp is not None:
+            end = DeleteObject(ref=PODS, namespace=meta.namespace, name=meta.name, uid=meta.uid, grace_seconds=0)
+            return [end]
+        known = self._pods.get(meta.uid)
+        return self._start(pod, now) if known is None else self._resize(pod, known, now)
+
+    def _start(self, pod: Pod, now: float) -> list[ApiAction]:
+        node = self.nodes[pod.spec.node_name]
+        short = fit.shortages(effective.pod_requests(pod), node.machine.allocatable(), node.used, len(node.pods))
+        if short:
+            reason, message = f"OutOf{short[0].resource}", admit.out_of(short[0])
+            return [_report(pod, podstatus.rejected(pod, reason, message, now))]
+        known = self._hold(pod, allocation.of_spec(pod))
+        seconds = _run_seconds(pod)
+        if seconds is not None:
+            heapq.heappush(self._finish, (now + seconds, pod.metadata.uid, pod))
+        return [_report(pod, self._running(pod, known, now))]
+
+    def _running(self, pod: Pod, known: HollowPod, now: float) -> dict[str, Any]:
+        high, low = divmod(known.address, 256)
+        ip = f"10.{64 + high // 256}.{high % 256}.{low}"
+        return podstatus.running(pod, known.allocation, ip=ip, now=now)
+
+    def _resize(self, pod: Pod, known: HollowPod, now: float) -> list[ApiAction]:
+        node = self.nodes[known.node]
+        others = {name: amount - known.held.get(name, 0) for name, amount in node.used.items()}
+        verdict = admit.admit(pod, known.allocation, others, node.machine.allocatable())
+        known.generation = pod.metadata.generation
+        if isinstance(verdict, admit.Granted):
+            changed = allocation.of_spec(pod) != known.allocation
+            held = self._hold(pod, allocation.of_spec(pod))
+            told = resizing.completed(pod) if changed else []
+            return [_report(pod, self._running(pod, held, now)), *told]
+        known.waiting = pod if isinstance(verdict, admit.Deferred) else None
+        status = podstatus.pending_resize(pod, type(verdict).__name__, verdict.message, now)
+        return [_report(pod, status), *resizing.refused(pod, verdict)]
+
+    def _retry_node(self, name: str, now: float) -> list[ApiAction]:
+        """Ask again for those who wait, in the order the specification gives."""
+        waiting = [(uid, self._pods[uid]) for uid in self.nodes[name].pods if self._pods[uid].waiting is not None]
+        waiting.sort(key=lambda entry: resizing.order(entry[1].waiting, entry[1].allocation))
+        actions: list[ApiAction] = []
+        for _, entry in waiting:
+            if entry.waiting is not None:
+                actions += self._retry_one(entry.waiting, entry, now)
+        return actions
+
+    def _retry_one(self, pod: Pod, known: HollowPod, now: float) -> list[ApiAction]:
+        node = self.nodes[known.node]
+        others = {name: amount - known.held.get(name, 0) for name, amount in node.used.items()}
+        verdict = admit.admit(pod, known.allocation, others, node.machine.allocatable())
+        return self._resize(pod, known, now) if isinstance(verdict, admit.Granted) else []
+
+    def _finished(self, now: float) -> list[ApiAction]:
+        actions: list[ApiAction] = []
+        while self._finish and self._finish[0][0] <= now:
+            _, uid, pod = heapq.heappop(self._finish)
+            known = self._pods.get(uid)
+            if known is not None:
+                actions.append(_report(pod, podstatus.succeeded(pod, known.allocation, now)))
+        return actions
+
+
+def _report(pod: Pod, status: dict[str, Any]) -> PatchObject:
+    meta = pod.metadata
+    return PatchObject(
+        ref=PODS,
+        namespace=meta.namespace,
+        name=meta.name,
+        patch={"metadata": {"uid": meta.uid}, "status": status},
+        subresource="status",
+    )
+
+
+def _run_seconds(pod: Pod) -> float | None:
+    """How long the pod pretends to work; None means until it is deleted."""
+    text = pod.metadata.annotations.get(RUN_SECONDS_ANNOTATION)
+    if text is not None:
+        return float(text) if text.replace(".", "", 1).isdigit() else None
+    return 1.0 if any(ref.kind == "Job" and ref.controller for ref in pod.metadata.owner_references) else None

@@ -1,0 +1,203 @@
+"""Hollow nodes: a diary of what is seen and what is done."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.hollow.fleet import NODES, PODS, Fleet
+from flexlet.core.hollow.machine import MACHINE_ANNOTATION, Machine
+from flexlet.core.observations import Failed, Seen, Vanished
+
+NOW = 1_700_000_000.0
+
+
+class Diary:
+    """A fleet of one node, and the cluster it believes in."""
+
+    def __init__(self, cpus: int = 4) -> None:
+        self.fleet = Fleet(("n1",), Machine(cpus=cpus, memory=8 * 1024**3), "0")
+        self.now = NOW
+        self.node: dict[str, Any] = {}
+        (create,) = self.decide()
+        assert isinstance(create, CreateObject)
+        self.node = create.body | {"metadata": create.body["metadata"] | {"uid": "node-uid"}}
+        self.see_node()
+
+    def decide(self) -> tuple[ApiAction, ...]:
+        return self.fleet.decide(self.now).actions
+
+    def see_node(self, **annotations: str) -> None:
+        self.node["metadata"]["annotations"] = annotations
+        self.fleet.fold(Seen(NODES, msgspec.json.encode(self.node)))
+
+    def see(self, pod: dict[str, Any]) -> list[ApiAction]:
+        """The actions about pods once this pod was seen."""
+        self.fleet.fold(Seen(PODS, msgspec.json.encode(pod)))
+        return [action for action in self.decide() if getattr(action, "ref", PODS) == PODS]
+
+    def run(self, pod: dict[str, Any]) -> dict[str, Any]:
+        """See a pod, and apply what is reported to it."""
+        for action in self.see(pod):
+            if isinstance(action, PatchObject):
+                pod = pod | {"status": {**pod.get("status", {}), **action.patch["status"]}}
+        self.see(pod)
+        return pod
+
+
+def pod(name: str, cpu: str, generation: int = 1, **meta: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": name, "generation": generation, **meta},
+        "spec": {"nodeName": "n1", "containers": [container]},
+    }
+
+
+def resized(before: dict[str, Any], cpu: str) -> dict[str, Any]:
+    wish = pod(before["metadata"]["name"], cpu, before["metadata"]["generation"] + 1)
+    return wish | {"status": before["status"]}
+
+
+def conditions(subject: dict[str, Any]) -> dict[str, str]:
+    return {c["type"]: c.get("reason", "") for c in subject["status"]["conditions"]}
+
+
+def reasons(actions: list[ApiAction]) -> list[str]:
+    return [action.reason for action in actions if isinstance(action, RecordEvent)]
+
+
+def test_a_node_registers_with_its_machine_and_then_renews_its_lease() -> None:
+    diary = Diary()
+    assert diary.node["status"]["capacity"]["cpu"] == "4"
+    assert diary.node["status"]["declaredFeatures"] == [
+        "InPlacePodLevelResourcesVerticalScaling",
+        "InPlacePodVerticalScalingInitContainers",
+    ]
+    (lease,) = diary.decide()
+    assert isinstance(lease, CreateObject)
+    assert lease.body["spec"] == {
+        "holderIdentity": "n1",
+        "leaseDurationSeconds": 40,
+        "renewTime": "2023-11-14T22:13:20.000000Z",
+    }
+    assert diary.decide() == ()
+    assert diary.fleet.decide(diary.now).wake_at == NOW + 10
+    diary.now += 10
+    (renewal,) = diary.decide()
+    assert isinstance(renewal, PatchObject)
+    diary.fleet.fold(Failed(renewal, 404, "NotFound", "gone"))
+    diary.now += 10
+    assert isinstance(diary.decide()[0], CreateObject)
+
+
+def test_a_pod_runs_with_what_it_asked_for() -> None:
+    diary = Diary()
+    running = diary.run(pod("p", "1"))
+    status = running["status"]
+    assert status["phase"] == "Running"
+    assert status["allocatedResources"] == {"cpu": "1"}
+    assert status["containerStatuses"][0]["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+    assert conditions(running) == dict.fromkeys(
+        ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"), ""
+    )
+    assert diary.see(running) == []
+
+
+def test_a_pod_that_does_not_fit_is_rejected() -> None:
+    (report,) = Diary().see(pod("p", "5"))
+    assert isinstance(report, PatchObject)
+    assert report.patch["status"]["reason"] == "OutOfcpu"
+    assert report.patch["status"]["phase"] == "Failed"
+
+
+def test_a_resize_that_fits_is_granted_and_told() -> None:
+    diary = Diary()
+    wish = resized(diary.run(pod("p", "1")), "2")
+    actions = diary.see(wish)
+    assert isinstance(actions[0], PatchObject)
+    assert actions[0].patch["status"]["allocatedResources"] == {"cpu": "2"}
+    assert reasons(actions) == ["ResizeStarted", "ResizeCompleted"]
+
+
+@pytest.mark.parametrize("relief", ["neighbour leaves", "neighbour shrinks", "machine grows"])
+def test_a_deferred_resize_is_granted_as_soon_as_there_is_room(relief: str) -> None:
+    """Deferred while the neighbour holds the room; every kind of relief is noticed at once."""
+    diary = Diary()
+    neighbour = diary.run(pod("n", "3"))
+    wish = resized(diary.run(pod("p", "1")), "2")
+    actions = diary.see(wish)
+    assert isinstance(actions[0], PatchObject)
+    pending = actions[0].patch["status"]["conditions"][-1]
+    assert (pending["type"], pending["reason"], pending["observedGeneration"]) == (
+        "PodResizePending",
+        "Deferred",
+        2,
+    )
+    assert reasons(actions) == ["ResizeDeferred"]
+    wish["status"]["conditions"] = actions[0].patch["status"]["conditions"]
+    assert diary.see(wish) == []
+    if relief == "neighbour leaves":
+        diary.fleet.fold(Vanished(PODS, "default", "n", "n"))
+    elif relief == "neighbour shrinks":
+        diary.see(resized(neighbour, "1"))
+    else:
+        diary.see_node(**{MACHINE_ANNOTATION: '{"cpu": "8"}'})
+    granted = [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == PODS]
+    if relief != "neighbour shrinks":
+        assert [a.patch["status"]["allocatedResources"] for a in granted] == [{"cpu": "2"}]
+    assert diary.fleet._pods["p"].held == {"cpu": 2000}
+
+
+def test_a_wish_larger_than_the_node_is_infeasible_until_it_changes() -> None:
+    diary = Diary()
+    running = diary.run(pod("p", "1"))
+    actions = diary.see(resized(running, "64"))
+    assert reasons(actions) == ["ResizeInfeasible"]
+    diary.see_node(**{MACHINE_ANNOTATION: '{"cpu": "128"}'})
+    assert not [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == PODS]
+
+
+def test_plugging_publishes_the_new_size() -> None:
+    diary = Diary()
+    diary.decide()
+    diary.see_node(**{MACHINE_ANNOTATION: '{"cpu": "8", "memory": "16Gi"}'})
+    patch, event = diary.decide()
+    assert isinstance(patch, PatchObject)
+    assert patch.patch["status"]["capacity"]["memory"] == "16Gi"
+    assert isinstance(event, RecordEvent)
+    assert event.message == "Machine is now 8 CPUs, 17179869184 bytes of memory"
+    diary.see_node(**{MACHINE_ANNOTATION: "rubbish"})
+    assert diary.decide() == ()
+
+
+def test_an_ending_pod_is_removed_for_good() -> None:
+    diary = Diary()
+    running = diary.run(pod("p", "1"))
+    running["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert diary.see(running) == [DeleteObject(ref=PODS, namespace="default", name="p", uid="p", grace_seconds=0)]
+
+
+def test_a_pod_of_a_job_finishes_by_itself() -> None:
+    diary = Diary()
+    owner = [{"kind": "Job", "name": "j", "uid": "j", "controller": True}]
+    running = diary.run(pod("p", "1", ownerReferences=owner))
+    diary.now += 1
+    (done,) = [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == PODS]
+    assert done.patch["status"]["phase"] == "Succeeded"
+    running["status"] = done.patch["status"]
+    diary.see(running)
+    assert diary.fleet.nodes["n1"].used == {"cpu": 0}
+
+
+def test_after_a_restart_the_allocation_is_read_back() -> None:
+    """A resize that was deferred before the restart is still deferred, not silently granted."""
+    before, after = Diary(), Diary()
+    neighbour = before.run(pod("n", "3"))
+    wish = resized(before.run(pod("p", "1")), "2")
+    after.see(neighbour)
+    assert reasons(after.see(wish)) == ["ResizeDeferred"]
+    assert {uid: entry.held for uid, entry in after.fleet._pods.items()} == {
+        "n": {"cpu": 3000},
+        "p": {"cpu": 1000},
+    }
