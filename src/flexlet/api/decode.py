@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 
 from flexlet.api import mending
-from flexlet.api.quantity import ZERO, Quantity
+from flexlet.api.quantity import ZERO, Quantity, parse
 from flexlet.errors import InputError
 
 T = TypeVar("T")
@@ -53,16 +53,12 @@ def to_json(value: Any) -> bytes:
 
 def quantity(value: Any) -> Quantity:
     """The amount that a JSON scalar stands for; ValueError if it stands for none."""
-    if type(value) is str:
-        text = value.strip()
-    elif value is None:
+    if value is None:
         return ZERO
-    elif isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"Expected a quantity such as `500m` or `1Gi`, got `{type(value).__name__}`")
-    else:
-        text = repr(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"Expected a quantity such as `500m` or `1Gi`, got `{type(value).__name__}`")  # noqa: TRY004 msgspec adds the path to a ValueError only
     try:
-        return Quantity.parse(text)
+        return parse(value.strip() if isinstance(value, str) else repr(value))
     except InputError as error:
         raise ValueError(f"{value!r} is not a quantity: {error.message}") from None
 
@@ -74,6 +70,11 @@ def _convert(value: Any, kind: type[T]) -> T:
 def _decode_scalar(kind: type, value: Any) -> Any:
     if kind is not Quantity:
         raise NotImplementedError(kind)
+    if type(value) is str:
+        try:
+            return parse(value)
+        except InputError:
+            pass  # `quantity` knows about white space and says what is wrong
     return quantity(value)
 
 

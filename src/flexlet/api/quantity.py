@@ -69,8 +69,8 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> "Quantity":
-        """Read `text` or raise InputError; results are shared, so equal texts are cheap."""
-        return _parse(text)
+        """Read `text` or raise InputError."""
+        return parse(text)
 
     @classmethod
     def of_bytes(cls, count: int) -> Self:
@@ -85,21 +85,20 @@ class Quantity:
     @property
     def value(self) -> int:
         """The amount as int64, fractions rounded up (away from zero)."""
-        return self._scaled(NANO)
+        return self._scaled(NANO) if self.nano < 0 else _int64(-(-self.nano // NANO))
 
     @property
     def milli(self) -> int:
         """The amount in thousandths as int64, fractions rounded up (away from zero)."""
-        return self._scaled(MILLI)
+        return self._scaled(MILLI) if self.nano < 0 else _int64(-(-self.nano // MILLI))
 
     def _scaled(self, unit: int) -> int:
-        if self._arbitrary and self.nano < 0:
-            wrapped = _int64(self.nano)
-            whole, rest = divmod(abs(wrapped), unit)
-            return (whole if wrapped > 0 else -whole) + (1 if rest else 0)
-        whole, rest = divmod(abs(self.nano), unit)
-        away = whole + 1 if rest else whole
-        return _int64(away if self.nano >= 0 else -away)
+        """A negative amount in whole units; how it rounds depends on how it was parsed."""
+        if not self._arbitrary:
+            return _int64(self.nano // unit)
+        wrapped = _int64(self.nano)
+        whole, rest = divmod(abs(wrapped), unit)
+        return (whole if wrapped > 0 else -whole) + (1 if rest else 0)
 
     def rounded_up_to_milli(self) -> "Quantity":
         """What the API server stores: no finer than a thousandth."""
@@ -152,11 +151,12 @@ ZERO: Final = Quantity(0, DECIMAL_SI, "0")
 
 def canonical(text: str) -> str:
     """The text the API server stores for what a client wrote (not rounded to milli)."""
-    return str(_parse(text))
+    return str(parse(text))
 
 
 @functools.lru_cache(maxsize=16384)
-def _parse(text: str) -> Quantity:
+def parse(text: str) -> Quantity:
+    """Read `text` or raise InputError; results are shared, so equal texts are cheap."""
     if text == "0":
         return ZERO
     match = _SHAPE.fullmatch(text)

@@ -23,7 +23,14 @@ def pod_requests(pod: Pod, *, pod_level: bool = True, overhead: bool = True) -> 
 
     `pod_level=False` is a cluster without pod-level resources; `overhead=False` leaves the sandbox out.
     """
-    result = aggregate_requests(pod)
+    return requests_with(aggregate_requests(pod), pod, pod_level=pod_level, overhead=overhead)
+
+
+def requests_with(
+    aggregated: ResourceList, pod: Pod, *, pod_level: bool = True, overhead: bool = True
+) -> ResourceList:
+    """`pod_requests` for callers that have `aggregate_requests` at hand; it stays as it is."""
+    result = dict(aggregated)
     if pod_level and pod.spec.resources is not None:
         override(result, pod.spec.resources.requests)
     if overhead:
