@@ -1,16 +1,12 @@
 """Create: default, mutating admission, prepare, name, validate, validating admission, store."""
 
-from collections.abc import Awaitable, Callable
-
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Object, object_key
-from flexlet.apiserver.contract.request import AdmissionRequest
+from flexlet.apiserver.kinds import metadata as common
 from flexlet.apiserver.rest import finished, naming
 from flexlet.apiserver.rest.backend import Backend, admission_request
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of
 from flexlet.apiserver.store.errors import KeyExists
-
-Check = Callable[[AdmissionRequest], Awaitable[None]]
 
 
 async def create(backend: Backend, call: Call, obj: Object) -> Answer:
@@ -38,7 +34,7 @@ async def _create_named(backend: Backend, call: Call, obj: Object) -> Answer:
     request.name = metadata.get("name") or ""
     backend.mutate(request)
     kind.strategy.prepare_create(obj)
-    errors = kind.strategy.validate(obj)
+    errors = kind.strategy.validate(obj) or common.validate_common(obj, namespaced=kind.namespaced)
     if errors:
         raise status.invalid(kind.kind, kind.group, request.name, errors)
     call.warnings.extend(kind.strategy.warnings(obj))

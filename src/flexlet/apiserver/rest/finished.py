@@ -2,7 +2,8 @@
 
 Built-in objects begin with kind, apiVersion, metadata, as kube-apiserver writes them; the items of a built-in list
 go without the first two, so they are cut off while joining (`flexlet.apiserver.store.splice`). Custom resources
-are sorted at every level and keep both. What must stay true: every stored value of a kind begins with its `opening`.
+are sorted at every level and keep both. What must stay true: every stored value of a kind begins with its
+`opening`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object, UpdateStrategy
+from flexlet.apiserver.kinds import metadata as common
 from flexlet.apiserver.rest import finished, naming
 from flexlet.apiserver.rest.backend import Backend, admission_request
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of, not_found
@@ -66,7 +67,8 @@ async def _change_once(backend: Backend, call: Call, row: Row, build: Build) -> 
     _carry_over(rules, obj, old)
     request = admission_request(call, "UPDATE", obj, old)
     backend.mutate(request)
-    errors = rules.validate_update(obj, old)
+    errors = common.validate_common_update(obj, old, namespaced=kind.namespaced)
+    errors += rules.validate_update(obj, old)
     if errors:
         raise status.invalid(kind.kind, kind.group, call.name, errors)
     call.warnings.extend(rules.warnings_on_update(obj, old))
@@ -101,7 +103,8 @@ def _require_version(call: Call, obj: Object, old: Object, row: Row) -> None:
 def _uid_conflict(call: Call, wanted: str, found: str) -> status.ApiError:
     detail = (
         f"StorageError: invalid object, Code: 4, Key: /registry/{call.kind.plural}/{call.key}, "
-        f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+        f"UID in precondition: {wanted}, UID in object meta: {found}"
     )
     return status.conflict(call.kind.plural, call.kind.group, call.name, detail)
 
@@ -109,19 +112,17 @@ def _uid_conflict(call: Call, wanted: str, found: str) -> status.ApiError:
 def _carry_over(rules: UpdateStrategy, obj: Object, old: Object) -> None:
     """Keep what no update may change; the kind decides about the generation."""
     metadata, before = obj["metadata"], old["metadata"]
-    _keep(metadata, before, "generation")
+    metadata.pop("generation", None)
+    if "generation" in before:
+        metadata["generation"] = before["generation"]
     rules.prepare_update(obj, old)
     metadata = obj["metadata"]
     metadata.pop("selfLink", None)
-    for field in ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        _keep(metadata, before, field)
-
-
-def _keep(metadata: Object, before: Object, field: str) -> None:
-    if field in before:
-        metadata[field] = before[field]
-    else:
-        metadata.pop(field, None)
+    for field in ("uid", "creationTimestamp", "deletionTimestamp"):
+        if field in before:
+            metadata[field] = before[field]
+    if "deletionGracePeriodSeconds" in before:
+        metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
 async def _store(backend: Backend, call: Call, row: Row, obj: Object, old: Object) -> Answer:

@@ -1,0 +1,150 @@
+"""Every request comes in here: who is it, may they, what do they mean, and no error without a Status.
+
+Order: authentication, path, authorization, then existence; so an unknown object is a 403 for those who may not
+look. An exception nobody expected is logged and answered as an InternalError; a traceback never leaves.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from flexlet.api import status
+from flexlet.api.status import ApiError
+from flexlet.apiserver.auth import impersonate
+from flexlet.apiserver.auth.authenticate import Authenticator
+from flexlet.apiserver.auth.authorize import Authorizer
+from flexlet.apiserver.contract.request import Attributes, User
+from flexlet.apiserver.http import accept, answers, paths
+from flexlet.apiserver.http.exchange import Exchange
+from flexlet.apiserver.http.pages import Pages
+from flexlet.apiserver.http.paths import Path
+from flexlet.apiserver.http.resources import Resources, unknown
+from flexlet.apiserver.rest.listoptions import flag
+from flexlet.apiserver.store.errors import StoreBusy, StoreFault
+
+log: Final = logging.getLogger(__name__)
+
+
+class Front:
+    """The server's one request handler."""
+
+    def __init__(
+        self,
+        resources: Resources,
+        pages: Pages,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+    ) -> None:
+        self._resources = resources
+        self._pages = pages
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._registry = resources.rest.registry
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        warnings: list[str] = []
+        try:
+            return await self._answer(request, warnings)
+        except ApiError as error:
+            return answers.failed(error.status, accept.plain_media(request.headers.get("Accept")), warnings)
+        except StoreBusy as error:
+            details = status.StatusDetails(retry_after_seconds=1)
+            return answers.failed(status.failure(429, "TooManyRequests", str(error), details).status)
+        except StoreFault as error:
+            return answers.failed(internal(str(error)).status)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            log.exception("request failed", extra={"method": request.method, "path": request.raw_path})
+            return answers.failed(internal(f"{type(error).__name__}; the server's log says more").status)
+
+    async def _answer(self, request: web.BaseRequest, warnings: list[str]) -> web.StreamResponse:
+        text, query = paths.split_target(request.raw_path)
+        path = paths.read(text)
+        verb = paths.verb(request.method, path, watch=bool(flag(query, "watch")))
+        user = self._admitted(request, verb, path, query)
+        exchange = Exchange(
+            request=request,
+            method=request.method,
+            path=path,
+            query=query,
+            user=user,
+            verb=verb,
+            warnings=warnings,
+        )
+        if not path.resource:
+            return await self._pages.serve(exchange)
+        return await self._resource(exchange)
+
+    def _admitted(self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str]) -> User:
+        """The caller, or whom the caller may act as, once authorization has let the request through."""
+        user = self._authenticator.authenticate(_certificate(request), request.headers)
+        attributes = _attributes(user, verb, path, query)
+        wanted = impersonate.wanted_user(request.headers)
+        if wanted is not None:
+            user = impersonate.impersonated(wanted, attributes, self._authorizer)
+            attributes = msgspec.structs.replace(attributes, user=user)
+        self._authorizer.require(attributes)
+        return user
+
+    async def _resource(self, exchange: Exchange) -> web.StreamResponse:
+        path = exchange.path
+        kind = self._registry.lookup(path.group, path.version, path.resource)
+        if kind is None:
+            if path.group and path.group not in self._registry.groups():
+                return answers.page_not_found()
+            raise unknown()
+        own_namespace = kind.storage_bucket == "namespaces" and not path.group
+        if path.namespace and not kind.namespaced and not own_namespace:
+            raise unknown()
+        if path.name and kind.namespaced and not path.namespace:
+            raise unknown()
+        return await self._resources.serve(exchange, kind)
+
+
+def _attributes(user: User, verb: str, path: Path, query: Mapping[str, str]) -> Attributes:
+    if not path.resource:
+        return Attributes(user=user, verb=verb, path=path.text)
+    return Attributes(
+        user=user,
+        verb=verb,
+        group=path.group,
+        version=path.version,
+        resource=path.resource,
+        subresource=path.subresource,
+        namespace=path.namespace,
+        name=path.name or _selected_name(verb, query),
+        path=path.text,
+        field_selector=query.get("fieldSelector", ""),
+        label_selector=query.get("labelSelector", ""),
+    )
+
+
+def _certificate(request: web.BaseRequest) -> bytes | None:
+    """The client's certificate, if it showed one; TLS has verified it."""
+    transport = request.transport
+    connection = transport.get_extra_info("ssl_object") if transport is not None else None
+    return connection.getpeercert(True) if connection is not None else None
+
+
+def _selected_name(verb: str, query: Mapping[str, str]) -> str:
+    """A list or watch of one name is, for authorization, about that name."""
+    selector = query.get("fieldSelector", "")
+    if verb not in {"list", "watch", "deletecollection"} or "metadata.name=" not in selector:
+        return ""
+    for term in selector.split(","):
+        field, _, value = term.replace("==", "=").partition("=")
+        if field == "metadata.name":
+            return value
+    return ""
+
+
+def internal(detail: str) -> ApiError:
+    """500: our own fault."""
+    cause = status.StatusCause(message=detail)
+    details = status.StatusDetails(causes=(cause,))
+    return status.failure(500, "InternalError", f"Internal error occurred: {detail}", details)

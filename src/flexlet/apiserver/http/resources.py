@@ -1,0 +1,202 @@
+"""Requests on resources: the verb finds its operation, the answer finds its form."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+from aiohttp import web
+
+from flexlet.api import fielderrors, status
+from flexlet.apiserver.contract.kind import Kind, Object
+from flexlet.apiserver.contract.request import WriteOptions
+from flexlet.apiserver.http import accept, answers, bodies, shapes, streams
+from flexlet.apiserver.http.exchange import Exchange
+from flexlet.apiserver.rest import deleteoptions, finished, listoptions
+from flexlet.apiserver.rest.call import Answer, Call
+from flexlet.apiserver.rest.deleteoptions import DeleteOptions
+from flexlet.apiserver.rest.pipeline import Rest
+
+COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+SUBRESOURCE_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
+FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+
+
+class Resources:
+    """Serves resource paths from the pipeline."""
+
+    def __init__(self, rest: Rest, clock: Callable[[], float] = time.time) -> None:
+        self.rest = rest
+        self._clock = clock
+
+    async def serve(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
+        """Answer a request whose caller may make it."""
+        path = exchange.path
+        if path.subresource:
+            return await self._subresource(exchange, kind)
+        if path.name and not path.old_watch:
+            return await self._object(exchange, kind)
+        return await self._collection(exchange, kind)
+
+    async def _collection(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
+        everywhere = kind.namespaced and not exchange.path.namespace
+        verb = COLLECTION_VERBS.get(exchange.method, "")
+        if verb not in kind.verbs or (everywhere and verb != "list"):
+            raise not_allowed()
+        if verb == "create":
+            return await self._create(exchange, kind)
+        if verb == "deletecollection":
+            return await self._delete_collection(exchange, kind)
+        options = listoptions.parse(exchange.query)
+        if options.watch or exchange.path.old_watch:
+            return await self._watch(exchange, kind, options)
+        shape, media = self._shape(exchange)
+        rows = await self.rest.list(kind, exchange.path.namespace, options)
+        body = (
+            shape.many(rows)
+            if shape
+            else finished.list_document(kind, rows.rows, rows.revision, rows.continue_, rows.remaining)
+        )
+        return await answers.large(exchange.request, body, media)
+
+    async def _watch(self, exchange: Exchange, kind: Kind, options: listoptions.ListOptions) -> web.StreamResponse:
+        form = accept.choose(exchange.accept, watch=True)
+        shape = shapes.shape_for(form, exchange.query.get("includeObject", ""), self._clock())
+        if exchange.path.old_watch and exchange.path.name:
+            by_name = f"metadata.name={exchange.path.name}"
+            options = msgspec.structs.replace(options, field_selector=by_name)
+        stream = self.rest.watch(kind, exchange.path.namespace, options)
+        return await streams.send(exchange.request, stream, kind, shape)
+
+    async def _object(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
+        verb = OBJECT_VERBS.get(exchange.method, "")
+        if verb not in kind.verbs:
+            raise not_allowed()
+        if verb == "get":
+            shape, media = self._shape(exchange)
+            return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
+        if verb == "update":
+            return await self._update(exchange, kind)
+        if verb == "delete":
+            return await self._delete(exchange, kind)
+        return await self._patch(exchange, kind)
+
+    async def _subresource(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
+        sub = kind.subresource(exchange.path.subresource)
+        if sub is None:
+            raise unknown()
+        verb = SUBRESOURCE_VERBS.get(exchange.method, "")
+        if verb not in sub.verbs:
+            raise not_allowed()
+        if sub.update is None:
+            return await self._handled(exchange, kind, verb)
+        if verb == "get":
+            shape, media = self._shape(exchange)
+            return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
+        return await (self._update if verb == "update" else self._patch)(exchange, kind)
+
+    async def _create(self, exchange: Exchange, kind: Kind) -> web.Response:
+        shape, media = self._shape(exchange)
+        call = _call(exchange, kind, _write_options(exchange, "CreateOptions"))
+        obj = await self._body(exchange, kind)
+        if not kind.stored:
+            return await self._handled(exchange, kind, "create")
+        return self._answer(await self.rest.create(call, obj), exchange, shape, media)
+
+    async def _update(self, exchange: Exchange, kind: Kind) -> web.Response:
+        shape, media = self._shape(exchange)
+        call = _call(exchange, kind, _write_options(exchange, "UpdateOptions"))
+        obj = await self._body(exchange, kind)
+        return self._answer(await self.rest.update(call, obj), exchange, shape, media)
+
+    async def _patch(self, exchange: Exchange, kind: Kind) -> web.Response:
+        raise not_allowed()
+
+    async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
+        shape, media = self._shape(exchange)
+        options = await self._delete_options(exchange)
+        call = _call(exchange, kind, WriteOptions(dry_run=bool(options.dry_run)))
+        return self._answer(await self.rest.delete(call, options), exchange, shape, media)
+
+    async def _delete_collection(self, exchange: Exchange, kind: Kind) -> web.Response:
+        raise not_allowed()
+
+    async def _handled(self, exchange: Exchange, kind: Kind, verb: str) -> web.Response:
+        raise unknown()
+
+    async def _body(self, exchange: Exchange, kind: Kind) -> Object:
+        data = await bodies.read(exchange.request)
+        value = bodies.decode(data, bodies.media_type(exchange.request.headers), kind.kind)
+        return bodies.typed(value, data, kind, self.rest.registry)
+
+    async def _delete_options(self, exchange: Exchange) -> DeleteOptions:
+        data = await bodies.read(exchange.request)
+        if data:
+            value = bodies.decode(data, bodies.media_type(exchange.request.headers), "DeleteOptions")
+            return deleteoptions.check(deleteoptions.from_body(value))
+        return deleteoptions.check(_delete_query(exchange.query))
+
+    def _shape(self, exchange: Exchange) -> tuple[shapes.Shape | None, str]:
+        form = accept.choose(exchange.accept)
+        return shapes.shape_for(form, exchange.query.get("includeObject", ""), self._clock()), form.media
+
+    def _answer(self, answer: Answer, exchange: Exchange, shape: shapes.Shape | None, media: str) -> web.Response:
+        value = answer.value
+        if shape is not None and answer.kind is not None:
+            value = shape.one(answer.kind, value)
+        return answers.finished(value, answer.code, media, exchange.warnings)
+
+
+def _call(exchange: Exchange, kind: Kind, options: WriteOptions | None = None) -> Call:
+    path = exchange.path
+    return Call(
+        user=exchange.user,
+        kind=kind,
+        namespace=path.namespace if kind.namespaced else "",
+        name=path.name,
+        subresource=path.subresource,
+        options=options or WriteOptions(),
+        warnings=exchange.warnings,
+    )
+
+
+def _write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
+    query = exchange.query
+    if not query:
+        return WriteOptions()
+    errors = deleteoptions.dry_run_errors((query["dryRun"],) if query.get("dryRun") else ())
+    validation = query.get("fieldValidation", "")
+    if validation not in FIELD_VALIDATIONS:
+        errors.append(fielderrors.not_supported("fieldValidation", validation, FIELD_VALIDATIONS))
+    if errors:
+        raise status.invalid(kind_name, "meta.k8s.io", "", errors)
+    return WriteOptions(
+        dry_run=bool(query.get("dryRun")),
+        field_manager=query.get("fieldManager", ""),
+        field_validation=validation or "Warn",
+    )
+
+
+def _delete_query(query: Mapping[str, str]) -> DeleteOptions:
+    if not query:
+        return deleteoptions.DEFAULT
+    values: dict[str, Any] = {
+        "grace_period_seconds": listoptions.number(query, "gracePeriodSeconds"),
+        "orphan_dependents": listoptions.flag(query, "orphanDependents"),
+        "propagation_policy": query.get("propagationPolicy"),
+        "dry_run": (query["dryRun"],) if query.get("dryRun") else None,
+    }
+    return DeleteOptions(**values)
+
+
+def not_allowed() -> status.ApiError:
+    """405: the path exists, the method does not."""
+    message = "the server does not allow this method on the requested resource"
+    return status.failure(405, "MethodNotAllowed", message, status.StatusDetails())
+
+
+def unknown() -> status.ApiError:
+    """404 of paths inside the API that mean nothing."""
+    message = "the server could not find the requested resource"
+    return status.failure(404, "NotFound", message, status.StatusDetails())
