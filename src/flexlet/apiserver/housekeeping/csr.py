@@ -1,0 +1,144 @@
+"""Certificate signing requests: kubelets' own are approved, approved ones are signed.
+
+A request for a kubelet's client certificate is approved when its author may create
+``certificatesigningrequests/selfnodeclient`` (renewing its own) or ``/nodeclient`` (a new node with a bootstrap
+identity); everything else waits for a person. Approved requests of the signers below get a certificate or a
+``Failed`` condition that says why not. Follows ``pkg/controller/certificates/{approver,signer}``.
+"""
+
+import logging
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+import msgspec
+from cryptography import x509
+
+from flexlet.api.age import format_seconds
+from flexlet.api.status import ApiError, Conflict, NotFound
+from flexlet.apiserver.auth import requests
+from flexlet.apiserver.auth.certificates import Credential
+from flexlet.apiserver.housekeeping.follow import follow
+from flexlet.errors import InputError
+from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster, Ref
+
+CSRS: Final = Ref("certificates.k8s.io", "v1", "certificatesigningrequests")
+ACCESS_REVIEWS: Final = Ref("authorization.k8s.io", "v1", "subjectaccessreviews")
+
+log: Final = logging.getLogger(__name__)
+
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+async def approve_and_sign(cluster: Cluster, authority: Credential, clock: Clock) -> None:
+    """Serve signing requests until cancelled."""
+    office = Office(cluster, authority, clock)
+    await follow(cluster, CSRS, office.handle, clock)
+
+
+class Office:
+    """Looks at one request after the other."""
+
+    def __init__(self, cluster: Cluster, authority: Credential, clock: Clock) -> None:
+        self._cluster = cluster
+        self._authority = authority
+        self._clock = clock
+
+    async def handle(self, event: str, value: bytes) -> None:
+        """Approve and sign as far as the rules allow; a request nobody can read is left alone."""
+        if event == "DELETED":
+            return
+        csr = _decode(value)
+        try:
+            await self._process(csr)
+        except (Conflict, NotFound):
+            return  # it changed meanwhile: its next event comes
+        except (InputError, ApiError) as error:
+            log.warning("request left alone", extra={"csr": csr["metadata"]["name"], "error": str(error)})
+
+    async def _process(self, csr: dict[str, Any]) -> None:
+        spec = csr["spec"]
+        if spec["signerName"] not in requests.SIGNERS or csr.get("status", {}).get("certificate"):
+            return
+        held = _conditions(csr)
+        if held & {"Denied", "Failed"}:
+            return
+        request = requests.read_request(b64decode(spec["request"]))
+        if "Approved" not in held:
+            approved = await self._approve(csr, request)
+            if approved is None:
+                return
+            csr = approved
+        await self._sign(csr, request)
+
+    async def _approve(
+        self, csr: dict[str, Any], request: x509.CertificateSigningRequest
+    ) -> dict[str, Any] | None:
+        """The request with its approval, None where a person must decide."""
+        spec = csr["spec"]
+        usages = spec.get("usages") or ()
+        if spec["signerName"] != requests.KUBELET_CLIENT or requests.kubelet_client_objection(request, usages):
+            return None
+        own = spec.get("username") == requests.common_name(request)
+        if own and await self._may_create(spec, "selfnodeclient"):
+            message = "Auto approving self kubelet client certificate after SubjectAccessReview."
+        elif await self._may_create(spec, "nodeclient"):
+            message = "Auto approving kubelet client certificate after SubjectAccessReview."
+        else:
+            return None
+        condition = {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": message}
+        return await self._update(csr, "approval", conditions=[condition])
+
+    async def _may_create(self, spec: dict[str, Any], subresource: str) -> bool:
+        asked = {
+            "group": "certificates.k8s.io",
+            "resource": "certificatesigningrequests",
+            "verb": "create",
+            "subresource": subresource,
+            "version": "*",
+        }
+        who = {key: spec[key] for key in ("uid", "groups", "extra") if key in spec}
+        review: dict[str, Any] = {
+            "kind": "SubjectAccessReview",
+            "apiVersion": "authorization.k8s.io/v1",
+            "metadata": {},
+            "spec": {"resourceAttributes": asked, "user": spec.get("username", ""), **who},
+        }
+        answer = _decode(await self._cluster.create(ACCESS_REVIEWS, "", review))
+        return bool(answer["status"]["allowed"])
+
+    async def _sign(self, csr: dict[str, Any], request: x509.CertificateSigningRequest) -> None:
+        spec = csr["spec"]
+        usages = spec.get("usages") or ()
+        objection = requests.objection(spec["signerName"], request, usages)
+        if objection:
+            failed = {
+                "type": "Failed",
+                "status": "True",
+                "reason": "SignerValidationFailure",
+                "message": objection,
+                "lastUpdateTime": format_seconds(self._clock.now()),
+            }
+            await self._update(csr, "status", conditions=[failed])
+            return
+        lifetime = requests.lifetime(spec.get("expirationSeconds"))
+        pem = requests.sign_request(self._authority, request, usages, lifetime, self._clock.now())
+        await self._update(csr, "status", certificate=b64encode(pem.encode()).decode())
+
+    async def _update(
+        self, csr: dict[str, Any], subresource: str, *, conditions: list[Any] | None = None, certificate: str = ""
+    ) -> dict[str, Any]:
+        status = dict(csr.get("status") or {})
+        if conditions:
+            status["conditions"] = [*(status.get("conditions") or ()), *conditions]
+        if certificate:
+            status["certificate"] = certificate
+        body = csr | {"status": status}
+        name = csr["metadata"]["name"]
+        return _decode(await self._cluster.update(CSRS, "", name, body, subresource=subresource))
+
+
+def _conditions(csr: dict[str, Any]) -> set[str]:
+    """The types of the conditions that hold."""
+    conditions = (csr.get("status") or {}).get("conditions") or ()
+    return {condition["type"] for condition in conditions if condition.get("status") == "True"}
