@@ -29,7 +29,7 @@ def oom_score_adj(pod: Pod, container: Container, node_memory: int, *, qos: str 
     if (fixed := _fixed(pod, qos)) is not None:
         return fixed
     is_sidecar = container.is_sidecar and any(c.name == container.name for c in pod.spec.init_containers)
-    return _burstable(pod, container, _share(pod), node_memory, is_sidecar=is_sidecar)
+    return _burstable(pod, container, pod_share(pod), node_memory, is_sidecar=is_sidecar)
 
 
 def oom_scores(pod: Pod, node_memory: int, *, qos: str | None = None) -> dict[str, int]:
@@ -37,7 +37,7 @@ def oom_scores(pod: Pod, node_memory: int, *, qos: str | None = None) -> dict[st
     spec = pod.spec
     if (fixed := _fixed(pod, qos or recorded_qos_class(pod))) is not None:
         return {c.name: fixed for c in (*spec.containers, *spec.init_containers)}
-    share = _share(pod)
+    share = pod_share(pod)
     regular = {c.name: _burstable(pod, c, share, node_memory, is_sidecar=False) for c in spec.containers}
     init = {c.name: _burstable(pod, c, share, node_memory, is_sidecar=c.is_sidecar) for c in spec.init_containers}
     return regular | init
@@ -64,7 +64,7 @@ def _score(request: int, node_memory: int) -> int:
     return 1000 - _cut(1000 * request, node_memory)
 
 
-def _share(pod: Pod) -> int:
+def pod_share(pod: Pod) -> int:
     """Each container's part of what the pod requests beyond its containers."""
     resources = pod.spec.resources
     if resources is None or not resources.requests.get(MEMORY):
