@@ -100,13 +100,20 @@ def _pod_of(value: Any, strict: bool) -> Pod:
     for key, wanted in (("apiVersion", "v1"), ("kind", "Pod")):
         if value.get(key, wanted) != wanted:
             raise InputError(f"expected {wanted}, got {value[key]}", f"$.{key}")
+    pod = decode.from_value(value, Pod)
     if strict:
         refuse_unknown_fields(value)
-    pod = decode.from_value(value, Pod)
     check(pod)
     return pod
 
 
 def refuse_unknown_fields(value: Any) -> None:
-    """Raise InputError for the first field that Kubernetes does not know."""
-    raise NotImplementedError
+    """Raise InputError for fields of a Pod that Kubernetes does not know; the path is that of the first."""
+    from flexlet.api import schema  # all types of the API; only strict reading needs them
+
+    into = schema.type_for("", "v1", "Pod")
+    complaints = schema.read_value(into, value).complaints if into is not None else ()
+    if complaints:
+        _, _, field = complaints[0].partition('"')
+        others = f", and {len(complaints) - 1} more" if len(complaints) > 1 else ""
+        raise InputError(f"unknown field{others}", "$." + field.removesuffix('"'))
