@@ -81,6 +81,14 @@ class Strategy(UpdateStrategy):
         """The row of the Table form, one cell per column; `now` in seconds since the epoch."""
         raise NotImplementedError
 
+    def to_storage(self, obj: Object) -> Object:
+        """The object in the form its bucket holds; only asked of kinds that are not the storage version."""
+        return obj
+
+    def from_storage(self, obj: Object) -> Object:
+        """The stored object in this kind's form; only asked of kinds that are not the storage version."""
+        return obj
+
 
 class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     """A path below an object.
@@ -127,7 +135,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     bucket: str = ""
     """Storage bucket; events of both groups share one. Empty: derived from group and plural."""
     storage_version: bool = True
-    """False for a second face of another kind's bucket (events.k8s.io); see `convert`."""
+    """False for a second face of another kind's bucket (events.k8s.io); see `Strategy.to_storage`."""
     custom: bool = False
     """Defined by a CustomResourceDefinition: lists carry kind and apiVersion on items, no strategic patch."""
 

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
 from aiohttp import web
 
-from flexlet.api import gojson, status
-from flexlet.apiserver.contract.kind import Kind, Object
+from flexlet.api import gojson, protobuf, schema, status
+from flexlet.api.schema import Type, TypeMeta, Unreadable
+from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.http import yamltext
-from flexlet.apiserver.http.accept import JSON, OFFERED, YAML
+from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
+from flexlet.apiserver.rest import typed
 from flexlet.apiserver.rest.registry import Registry
+from flexlet.errors import InputError
 
 LIMIT_BYTES: Final = 3 * 1024 * 1024
 SHOWN_BYTES: Final = 30
@@ -39,43 +43,114 @@ def media_type(headers: Mapping[str, str]) -> str:
     return text.split(";")[0].strip().lower() or JSON
 
 
-def decode(data: bytes, media: str, kind_name: str) -> Any:
-    """The value of a body, or 400 or 415."""
+class Body(msgspec.Struct, frozen=True):
+    """A body that is an object of the wanted type, and what strict reading found."""
+
+    value: Object
+    complaints: tuple[str, ...] = ()
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What a body must be: names, and the schema to read it by (None for custom resources)."""
+
+    group: str
+    version: str
+    kind: str
+    schema: Type | None
+
+    @property
+    def api_version(self) -> str:
+        """``apps/v1``, or ``v1`` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def decode(data: bytes, media: str, wanted: Wanted, registry: Registry, *, checked: bool) -> Body:
+    """Read a body as an object; 400 or 415 in upstream's words."""
+    if media == PROTOBUF:
+        return _protobuf(data, wanted, registry)
+    value = plain(data, media, wanted.kind)
+    try:
+        meta = schema.interpret(value)
+    except Unreadable as fault:
+        raise _unrecognized(wanted.kind, data, fault.message) from None
+    _require_kind(meta, wanted, registry)
+    if wanted.schema is None:
+        return Body(value)
+    try:
+        if media == JSON:
+            decoded = schema.read(wanted.schema, data, checked=checked)
+        else:
+            decoded = schema.read_value(wanted.schema, value, checked=checked)
+    except Unreadable as fault:
+        raise status.bad_request(f"{_head(meta, wanted)}: {fault.message}") from None
+    return Body(decoded.value, decoded.complaints)
+
+
+def _protobuf(data: bytes, wanted: Wanted, registry: Registry) -> Body:
+    """The encoding of kubectl's own commands; it has no unknown fields to complain about."""
+    if wanted.schema is None:
+        raise unsupported(f"{JSON}, {YAML}")
+    try:
+        opened = protobuf.envelope(data)
+        meta = schema.interpret({"apiVersion": opened.api_version, "kind": opened.kind})
+        _require_kind(meta, wanted, registry)
+        return Body(protobuf.decode(wanted.schema, opened))
+    except InputError as fault:
+        raise _unrecognized(wanted.kind, data, fault.message) from None
+
+
+def settle(body: Body, validation: str, wanted: Wanted, warnings: list[str]) -> Object:
+    """The object of a body; complaints become warnings or, if the client is strict, a 400."""
+    if body.complaints and validation == typed.STRICT:
+        head = f'{wanted.kind} in version "{wanted.version}" cannot be handled as a {wanted.kind}'
+        raise status.bad_request(f"{head}: {typed.strict_error(body.complaints)}")
+    warnings.extend(body.complaints)
+    return body.value
+
+
+def plain(data: bytes, media: str, kind_name: str) -> Any:
+    """The JSON value of a body; 400 or 415."""
     try:
         if media == JSON:
             return gojson.decode(data)
         if media == YAML:
             return yamltext.load(data)
     except gojson.SyntaxFault as fault:
-        raise _unrecognized(kind_name, data, f"json parse error: {fault.message}") from None
-    except yamltext.YamlFault as fault:
+        detail = f"couldn't get version/kind; json parse error: {fault.message}"
+        raise _unrecognized(kind_name, data, detail) from None
+    except InputError as fault:
         raise _unrecognized(kind_name, data, fault.message) from None
     raise unsupported()
 
 
-def typed(value: Any, data: bytes, kind: Kind, registry: Registry) -> Object:
-    """The value as an object of the kind; one that names another kind is a 400."""
-    if not isinstance(value, dict):
-        raise _unrecognized(kind.kind, data, f"json parse error: {_not_an_object(value)}")
-    api_version, name = value.get("apiVersion") or kind.api_version, value.get("kind") or kind.kind
-    if (api_version, name) == (kind.api_version, kind.kind):
-        return value
-    head = f'{name} in version "{api_version.rpartition("/")[2]}" cannot be handled as a {kind.kind}'
-    if registry.find(api_version, name) is not None:
-        version = api_version.rpartition("/")[2]
-        detail = f"converting ({version}.{name}) to ({_package(kind)}.{kind.kind}): unknown conversion"
-        raise status.bad_request(f"{head}: {detail}")
-    raise status.bad_request(f'{head}: no kind "{name}" is registered for version "{api_version}" {SCHEME}')
+def _require_kind(meta: TypeMeta, wanted: Wanted, registry: Registry) -> None:
+    """A body may leave its kind out, but not name another one."""
+    said = TypeMeta(
+        meta.group if meta.version else wanted.group, meta.version or wanted.version, meta.kind or wanted.kind
+    )
+    if (said.group, said.version, said.kind) == (wanted.group, wanted.version, wanted.kind):
+        return
+    version = f"{said.group}/{said.version}" if said.group else said.version
+    head = _head(said, wanted)
+    if registry.find(version, said.kind) is None:
+        raise status.bad_request(f'{head}: no kind "{said.kind}" is registered for version "{version}" {SCHEME}')
+    source, target = f"{said.version}.{said.kind}", f"{_package(wanted.group)}.{wanted.kind}"
+    raise status.bad_request(f"{head}: converting ({source}) to ({target}): unknown conversion")
 
 
-def unsupported() -> status.ApiError:
+def _head(meta: TypeMeta, wanted: Wanted) -> str:
+    kind, version = meta.kind or wanted.kind, meta.version or wanted.version
+    return f'{kind} in version "{version}" cannot be handled as a {wanted.kind}'
+
+
+def unsupported(offered: str = OFFERED) -> status.ApiError:
     """415 of a body nobody reads."""
-    message = f"the body of the request was in an unknown format - accepted media types include: {OFFERED}"
+    message = f"the body of the request was in an unknown format - accepted media types include: {offered}"
     return status.failure(415, "UnsupportedMediaType", message)
 
 
-def _package(kind: Kind) -> str:
-    return kind.group.partition(".")[0] or "core"
+def _package(group: str) -> str:
+    return group.partition(".")[0] or "core"
 
 
 def _too_large() -> status.ApiError:
@@ -85,15 +160,7 @@ def _too_large() -> status.ApiError:
 
 def _unrecognized(kind_name: str, data: bytes, detail: str) -> status.ApiError:
     head = f"the object provided is unrecognized (must be of type {kind_name})"
-    return status.bad_request(f"{head}: couldn't get version/kind; {detail} ({_shown(data)})")
-
-
-def _not_an_object(value: Any) -> str:
-    names = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    target = (
-        'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-    )
-    return f"json: cannot unmarshal {names.get(type(value), 'null')} into Go value of type {target}"
+    return status.bad_request(f"{head}: {detail} ({_shown(data)})")
 
 
 def _shown(data: bytes) -> str:

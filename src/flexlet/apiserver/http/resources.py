@@ -7,19 +7,30 @@ from typing import Any, Final
 import msgspec
 from aiohttp import web
 
-from flexlet.api import fielderrors, status
+from flexlet.api import fielderrors, schema, status
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.contract.request import WriteOptions
 from flexlet.apiserver.http import accept, answers, bodies, shapes, streams
+from flexlet.apiserver.http.bodies import Wanted
 from flexlet.apiserver.http.exchange import Exchange
-from flexlet.apiserver.rest import deleteoptions, finished, listoptions
+from flexlet.apiserver.rest import deleteoptions, finished, listoptions, patching, typed
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
+from flexlet.apiserver.rest.handlers import Handled
+from flexlet.apiserver.rest.listing import Rows
+from flexlet.apiserver.rest.patching import Patch
 from flexlet.apiserver.rest.pipeline import Rest
 
 COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 SUBRESOURCE_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
+PATCH_TYPES: Final = {
+    "application/json-patch+json": patching.JSON,
+    "application/merge-patch+json": patching.MERGE,
+    "application/strategic-merge-patch+json": patching.STRATEGIC,
+}
+APPLY: Final = "application/apply-patch+yaml"
+MAX_MANAGER_BYTES: Final = 128
 FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
 
@@ -53,11 +64,7 @@ class Resources:
             return await self._watch(exchange, kind, options)
         shape, media = self._shape(exchange)
         rows = await self.rest.list(kind, exchange.path.namespace, options)
-        body = (
-            shape.many(rows)
-            if shape
-            else finished.list_document(kind, rows.rows, rows.revision, rows.continue_, rows.remaining)
-        )
+        body = shape.many(rows) if shape else _list(rows)
         return await answers.large(exchange.request, body, media)
 
     async def _watch(self, exchange: Exchange, kind: Kind, options: listoptions.ListOptions) -> web.StreamResponse:
@@ -97,21 +104,29 @@ class Resources:
         return await (self._update if verb == "update" else self._patch)(exchange, kind)
 
     async def _create(self, exchange: Exchange, kind: Kind) -> web.Response:
-        shape, media = self._shape(exchange)
-        call = _call(exchange, kind, _write_options(exchange, "CreateOptions"))
-        obj = await self._body(exchange, kind)
         if not kind.stored:
             return await self._handled(exchange, kind, "create")
+        shape, media = self._shape(exchange)
+        call = _call(exchange, kind, _write_options(exchange, "CreateOptions"))
+        obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
         return self._answer(await self.rest.create(call, obj), exchange, shape, media)
 
     async def _update(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
         call = _call(exchange, kind, _write_options(exchange, "UpdateOptions"))
-        obj = await self._body(exchange, kind)
+        obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
         return self._answer(await self.rest.update(call, obj), exchange, shape, media)
 
     async def _patch(self, exchange: Exchange, kind: Kind) -> web.Response:
-        raise not_allowed()
+        shape, media = self._shape(exchange)
+        call = _call(exchange, kind, _write_options(exchange, "PatchOptions"))
+        patch = await self._patch_body(exchange, kind, call)
+        return self._answer(await self.rest.patch(call, patch), exchange, shape, media)
+
+    async def _patch_body(self, exchange: Exchange, kind: Kind, call: Call) -> Patch:
+        patch_type = patch_type_of(bodies.media_type(exchange.request.headers), custom=kind.custom)
+        data = await bodies.read(exchange.request)
+        return patching.read(patch_type, data, checked=call.options.field_validation != typed.IGNORE)
 
     async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
@@ -120,20 +135,38 @@ class Resources:
         return self._answer(await self.rest.delete(call, options), exchange, shape, media)
 
     async def _delete_collection(self, exchange: Exchange, kind: Kind) -> web.Response:
-        raise not_allowed()
+        shape, media = self._shape(exchange)
+        listed = listoptions.parse(exchange.query)
+        options = await self._delete_options(exchange)
+        call = _call(exchange, kind, WriteOptions(dry_run=bool(options.dry_run)))
+        rows = await self.rest.delete_collection(call, listed, options)
+        body = shape.many(rows) if shape else _list(rows)
+        return answers.finished(body, media=media, warnings=exchange.warnings)
 
     async def _handled(self, exchange: Exchange, kind: Kind, verb: str) -> web.Response:
-        raise unknown()
+        """A path that is no stored object: its body is of the kind the path says."""
+        media = accept.choose(exchange.accept).media
+        options_kind = {"create": "CreateOptions", "update": "UpdateOptions"}.get(verb, "PatchOptions")
+        call = _call(exchange, kind, _write_options(exchange, options_kind))
+        body = patch = None
+        if verb in {"create", "update"}:
+            body = await self._body(exchange, _wanted(kind, call.subresource), call.options.field_validation)
+        elif verb == "patch":
+            patch = await self._patch_body(exchange, kind, call)
+        answer = await self.rest.handle(Handled(verb, call, body, patch))
+        return self._answer(answer, exchange, None, media)
 
-    async def _body(self, exchange: Exchange, kind: Kind) -> Object:
+    async def _body(self, exchange: Exchange, wanted: Wanted, validation: str) -> Object:
         data = await bodies.read(exchange.request)
-        value = bodies.decode(data, bodies.media_type(exchange.request.headers), kind.kind)
-        return bodies.typed(value, data, kind, self.rest.registry)
+        media = bodies.media_type(exchange.request.headers)
+        checked = validation != typed.IGNORE
+        body = bodies.decode(data, media, wanted, self.rest.registry, checked=checked)
+        return bodies.settle(body, validation, wanted, exchange.warnings)
 
     async def _delete_options(self, exchange: Exchange) -> DeleteOptions:
         data = await bodies.read(exchange.request)
         if data:
-            value = bodies.decode(data, bodies.media_type(exchange.request.headers), "DeleteOptions")
+            value = bodies.plain(data, bodies.media_type(exchange.request.headers), "DeleteOptions")
             return deleteoptions.check(deleteoptions.from_body(value))
         return deleteoptions.check(_delete_query(exchange.query))
 
@@ -161,6 +194,30 @@ def _call(exchange: Exchange, kind: Kind, options: WriteOptions | None = None) -
     )
 
 
+def _list(rows: Rows) -> bytes:
+    return finished.list_document(rows.kind, rows.rows, rows.revision, rows.continue_, rows.remaining)
+
+
+def _wanted(kind: Kind, subresource: str = "") -> Wanted:
+    """The type a body must have on this path."""
+    sub = kind.subresource(subresource)
+    if sub is not None and sub.kind:
+        group, version = (sub.group, sub.version) if sub.version else (kind.group, kind.version)
+        return Wanted(group, version, sub.kind, schema.type_for(group, version, sub.kind))
+    return Wanted(kind.group, kind.version, kind.kind, typed.type_of(kind))
+
+
+def patch_type_of(media: str, *, custom: bool) -> str:
+    """The patch type of a media type, or 415."""
+    found = PATCH_TYPES.get(media)
+    if found is not None and not (custom and found == patching.STRATEGIC):
+        return found
+    if custom or media == APPLY:
+        offered = [name for name, short in PATCH_TYPES.items() if not (custom and short == patching.STRATEGIC)]
+        raise bodies.unsupported(", ".join(offered))
+    raise status.failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", status.StatusDetails())
+
+
 def _write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
     query = exchange.query
     if not query:
@@ -169,11 +226,16 @@ def _write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
     validation = query.get("fieldValidation", "")
     if validation not in FIELD_VALIDATIONS:
         errors.append(fielderrors.not_supported("fieldValidation", validation, FIELD_VALIDATIONS))
+    manager = query.get("fieldManager", "")
+    if len(manager.encode()) > MAX_MANAGER_BYTES:
+        errors.append(fielderrors.too_long("fieldManager", MAX_MANAGER_BYTES))
+    if kind_name == "PatchOptions" and "force" in query:
+        errors.append(fielderrors.forbidden("force", "may not be specified for non-apply patch"))
     if errors:
         raise status.invalid(kind_name, "meta.k8s.io", "", errors)
     return WriteOptions(
         dry_run=bool(query.get("dryRun")),
-        field_manager=query.get("fieldManager", ""),
+        field_manager=manager,
         field_validation=validation or "Warn",
     )
 

@@ -16,6 +16,7 @@ META: Final = "meta.k8s.io"
 TABLE: Final = "Table"
 PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 INCLUDES: Final = ("", "Metadata", "Object", "None")
 
 
@@ -33,7 +34,7 @@ class Shape(msgspec.Struct, frozen=True):
 
     def one(self, kind: Kind, value: bytes) -> bytes:
         """A single object in this shape."""
-        obj = finished.decode(value)
+        obj = _decode(value)
         if self.form.shape == PARTIAL_LIST:
             raise _refused(f"you requested {PARTIAL_LIST}, but the requested object is not a list ({_go(kind)})")
         if self.form.shape == PARTIAL:
@@ -46,7 +47,7 @@ class Shape(msgspec.Struct, frozen=True):
         kind, metadata = rows.kind, finished.list_metadata(rows.revision, rows.continue_, rows.remaining)
         if self.form.shape == PARTIAL:
             raise _refused(f"you requested {PARTIAL}, but the requested object is a list ({_go(kind)}List)")
-        objects = [finished.decode(row.value) for row in rows.rows]
+        objects = [finished.decode(kind, row.value) for row in rows.rows]
         if self.form.shape == PARTIAL_LIST:
             items = [self._partial(obj) for obj in objects]
             names = {"kind": PARTIAL_LIST, "apiVersion": self.api_version}
@@ -57,7 +58,7 @@ class Shape(msgspec.Struct, frozen=True):
         """A watch event in this shape; only the first of a stream carries the columns."""
         if event_type == "ERROR":
             return watch_line(event_type, value)
-        obj = finished.decode(value)
+        obj = _decode(value)
         if self.form.shape != TABLE:
             return watch_line(event_type, msgspec.json.encode(self._partial(obj)))
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}

@@ -2,14 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final, cast
+
+import msgspec
 
 from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.contract.request import AdmissionRequest
-from flexlet.apiserver.rest import finished
 from flexlet.apiserver.rest.call import Call
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.store.store import Store
+
+_decode: Final = msgspec.json.Decoder().decode
 
 
 class StoreView:
@@ -21,12 +25,12 @@ class StoreView:
     def get(self, bucket: str, namespace: str, name: str) -> Object | None:
         """The object, or None."""
         row = self._store.get(bucket, object_key(namespace, name))
-        return None if row is None else finished.decode(row.value)
+        return None if row is None else cast("Object", _decode(row.value))
 
     def list(self, bucket: str, namespace: str = "") -> Iterator[Object]:
         """All objects of a bucket, or those of one namespace."""
         rows = self._store.list(bucket, f"{namespace}/" if namespace else "")
-        return (finished.decode(row.value) for row in rows)
+        return (cast("Object", _decode(row.value)) for row in rows)
 
 
 class Backend:

@@ -49,9 +49,9 @@ async def _store(backend: Backend, call: Call, obj: Object) -> Answer:
     if call.options.dry_run:
         if backend.store.head(call.bucket, key) is not None:
             raise status.already_exists(kind.plural, kind.group, call.name)
-        return Answer(finished.encode(kind, obj, None), 201, kind)
+        return Answer(finished.shown(kind, finished.encode(kind, obj, None)), 201, kind)
     try:
         row = await backend.store.create(call.bucket, key, lambda revision: finished.encode(kind, obj, revision))
     except KeyExists:
         raise status.already_exists(kind.plural, kind.group, call.name) from None
-    return Answer(row.value, 201, kind)
+    return Answer(finished.shown(kind, row.value), 201, kind)

@@ -11,7 +11,8 @@ from typing import Final
 
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Kind, Object
-from flexlet.apiserver.rest import finished
+from flexlet.apiserver.kinds.pod.deletion import deletion_grace
+from flexlet.apiserver.rest import finished, writes
 from flexlet.apiserver.rest.backend import Backend, admission_request, rfc3339
 from flexlet.apiserver.rest.call import Answer, Call, not_found, status_answer
 from flexlet.apiserver.rest.deleteoptions import DEFAULT, DeleteOptions, check
@@ -21,7 +22,6 @@ from flexlet.apiserver.store.rows import Row
 
 PODS: Final = "pods"
 NAMESPACES: Final = "namespaces"
-FINISHED: Final = ("Succeeded", "Failed")
 
 
 async def delete(backend: Backend, call: Call, options: DeleteOptions = DEFAULT) -> Answer:
@@ -38,18 +38,18 @@ async def delete(backend: Backend, call: Call, options: DeleteOptions = DEFAULT)
 
 
 async def _delete_once(backend: Backend, call: Call, row: Row, options: DeleteOptions) -> Answer:
-    obj = finished.decode(row.value)
-    request = admission_request(call, "DELETE", None, finished.decode(row.value))
+    obj = finished.decode(call.kind, row.value)
+    request = admission_request(call, "DELETE", None, finished.decode(call.kind, row.value))
     backend.mutate(request)
-    _require(call.kind, obj, options)
+    require(call.kind, obj, options)
     await backend.validate(request)
     if call.bucket == NAMESPACES and _start_termination(backend, obj):
         return await _mark(backend, call, row, obj)
     if call.bucket == NAMESPACES and obj.get("spec", {}).get("finalizers"):
-        return Answer(row.value, 200, call.kind)
+        return Answer(finished.shown(call.kind, row.value), 200, call.kind)
     graceful = call.bucket == PODS and _grace(backend, obj, options)
     if graceful == "pending":
-        return Answer(row.value, 200, call.kind)
+        return Answer(finished.shown(call.kind, row.value), 200, call.kind)
     return await _proceed(backend, call, row, obj, options, marked=graceful == "marked")
 
 
@@ -75,33 +75,20 @@ async def _proceed(
 
 async def _mark(backend: Backend, call: Call, row: Row, obj: Object) -> Answer:
     """Store the object as one that is going away."""
-    kind = call.kind
-    if obj == finished.decode(row.value):
-        return Answer(row.value, 200, kind)
-    if call.options.dry_run:
-        return Answer(finished.encode(kind, obj, row.revision), 200, kind)
-    stored = await backend.store.update(
-        call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
-    )
-    return Answer(stored.value, 200, kind)
+    return await writes.replace(backend, call, row, obj, finished.decode(call.kind, row.value))
 
 
 async def _remove(backend: Backend, call: Call, row: Row, obj: Object) -> Answer:
-    kind, value = call.kind, row.value
-    if not call.options.dry_run:
-        gone = await backend.store.delete(
-            call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
-        )
-        value = gone.value
+    kind = call.kind
+    value = await writes.remove(backend, call, row, obj)
     if kind.delete_answers_object:
         return Answer(value, 200, kind)
-    details = status.StatusDetails(
-        name=call.name, group=kind.group, kind=kind.plural, uid=obj["metadata"].get("uid", "")
-    )
+    uid = obj["metadata"].get("uid", "")
+    details = status.StatusDetails(name=call.name, group=kind.group, kind=kind.plural, uid=uid)
     return status_answer(status.success(details))
 
 
-def _require(kind: Kind, obj: Object, options: DeleteOptions) -> None:
+def require(kind: Kind, obj: Object, options: DeleteOptions) -> None:
     """The preconditions hold, or a conflict on the kind."""
     wanted, metadata = options.preconditions, obj["metadata"]
     if wanted is None:
@@ -127,20 +114,12 @@ def _grace(backend: Backend, pod: Object, options: DeleteOptions) -> str:
         asked = 1
     if "deletionTimestamp" in metadata:
         return _shorten(backend, metadata, asked)
-    period = _period(pod, asked)
+    period = deletion_grace(pod, asked)
     metadata["deletionTimestamp"] = backend.timestamp(period)
     metadata["deletionGracePeriodSeconds"] = period
     if metadata.get("generation"):
         metadata["generation"] += 1
     return "marked"
-
-
-def _period(pod: Object, asked: int | None) -> int:
-    spec = pod.get("spec", {})
-    period: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
-    if not spec.get("nodeName") or pod.get("status", {}).get("phase") in FINISHED:
-        return 0
-    return 1 if period < 0 else period
 
 
 def _shorten(backend: Backend, metadata: Object, asked: int | None) -> str:

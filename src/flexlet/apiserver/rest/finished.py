@@ -32,15 +32,17 @@ METADATA_ORDER: Final = (
     "finalizers",
     "managedFields",
 )
+_PLACED: Final = frozenset({"kind", "apiVersion", "metadata", "status"})
 
 _encode: Final = msgspec.json.Encoder().encode
 _encode_sorted: Final = msgspec.json.Encoder(order="sorted").encode
 _decode: Final = msgspec.json.Decoder().decode
 
 
-def decode(value: bytes) -> Object:
-    """A fresh dict of stored bytes."""
-    return cast("Object", _decode(value))
+def decode(kind: Kind, value: bytes) -> Object:
+    """A fresh dict of stored bytes, in the kind's own form."""
+    obj = cast("Object", _decode(value))
+    return obj if kind.storage_version else kind.strategy.from_storage(obj)
 
 
 def copy(obj: Object) -> Object:
@@ -49,20 +51,26 @@ def copy(obj: Object) -> Object:
 
 
 def encode(kind: Kind, obj: Object, revision: int | None) -> bytes:
-    """The object as it is stored and served; without a revision it has no resourceVersion (dry runs)."""
+    """The object as it is stored; without a revision it has no resourceVersion (dry runs)."""
     metadata = obj["metadata"]
     if revision is None:
         metadata.pop("resourceVersion", None)
     else:
         metadata["resourceVersion"] = str(revision)
-    if kind.custom:
-        return _encode_sorted({**obj, "kind": kind.kind, "apiVersion": kind.api_version})
-    return _encode(_in_order(kind, obj))
+    if kind.storage_version:
+        return _written(kind, kind.api_version, obj)
+    stored = kind.strategy.to_storage({**obj, "kind": kind.kind, "apiVersion": kind.api_version})
+    return _written(kind, stored["apiVersion"], stored)
+
+
+def shown(kind: Kind, value: bytes) -> bytes:
+    """Stored bytes as this kind serves them."""
+    return value if kind.storage_version else _written(kind, kind.api_version, decode(kind, value))
 
 
 def with_revision(kind: Kind, value: bytes, revision: int) -> bytes:
-    """The same state under another resourceVersion, as watchers see an object leave."""
-    return encode(kind, decode(value), revision)
+    """A stored state under another resourceVersion, as watchers see an object leave."""
+    return encode(kind, decode(kind, value), revision)
 
 
 def list_document(
@@ -70,6 +78,8 @@ def list_document(
 ) -> bytes:
     """A whole list from finished rows."""
     head = list_head(kind, revision, continue_, remaining)
+    if not kind.storage_version:
+        rows = [Row(row.key, row.revision, shown(kind, row.value)) for row in rows]
     return list_body(head, rows) if kind.custom else list_body(head, rows, opening(kind))
 
 
@@ -91,20 +101,22 @@ def list_metadata(revision: int, continue_: str = "", remaining: int | None = No
 
 
 def opening(kind: Kind) -> bytes:
-    """What every stored value of a built-in kind begins with."""
+    """What every value of a built-in kind begins with."""
     return opening_of(kind.kind, kind.api_version)
 
 
-def _in_order(kind: Kind, obj: Object) -> Object:
+def _written(kind: Kind, api_version: str, obj: Object) -> bytes:
+    if kind.custom:
+        return _encode_sorted({**obj, "kind": kind.kind, "apiVersion": api_version})
     metadata = obj["metadata"]
     ordered: Object = {
         "kind": kind.kind,
-        "apiVersion": kind.api_version,
+        "apiVersion": api_version,
         "metadata": {key: metadata[key] for key in METADATA_ORDER if key in metadata},
     }
     for key, value in obj.items():
-        if key not in {"kind", "apiVersion", "metadata", "status"}:
+        if key not in _PLACED:
             ordered[key] = value
     if "status" in obj:
         ordered["status"] = obj["status"]
-    return ordered
+    return _encode(ordered)

@@ -10,6 +10,7 @@ import msgspec
 
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.rest.call import Answer, Call
+from flexlet.apiserver.rest.patching import Patch
 
 
 class Handled(msgspec.Struct, frozen=True):
@@ -18,14 +19,7 @@ class Handled(msgspec.Struct, frozen=True):
     verb: str
     call: Call
     body: Object | None = None
-    patch: "PatchBody | None" = None
-
-
-class PatchBody(msgspec.Struct, frozen=True):
-    """A patch as it arrived: ``json``, ``merge`` or ``strategic``, and the document."""
-
-    type: str
-    document: object
+    patch: Patch | None = None
 
 
 Handler: TypeAlias = Callable[[Handled], Awaitable[Answer]]

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from flexlet.api import status
 from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Kind, Object
-from flexlet.apiserver.rest import create, delete, listing, update
+from flexlet.apiserver.rest import collection, create, delete, finished, listing, patching, update
 from flexlet.apiserver.rest.backend import Backend
 from flexlet.apiserver.rest.call import Answer, Call, not_found
 from flexlet.apiserver.rest.deleteoptions import DEFAULT, DeleteOptions
-from flexlet.apiserver.rest.handlers import Handler, Handlers
+from flexlet.apiserver.rest.handlers import Handled, Handlers
 from flexlet.apiserver.rest.listing import Rows
 from flexlet.apiserver.rest.listoptions import ListOptions
+from flexlet.apiserver.rest.patching import Patch
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.rest.selection import Facts, select
 from flexlet.apiserver.rest.watching import Stream
@@ -39,7 +40,7 @@ class Rest:
         row = self.backend.store.get(call.bucket, call.key)
         if row is None:
             raise not_found(call)
-        return Answer(row.value, 200, call.kind)
+        return Answer(finished.shown(call.kind, row.value), 200, call.kind)
 
     async def list(self, kind: Kind, namespace: str, options: ListOptions) -> Rows:
         """The objects of a kind, or a page of them, as rows."""
@@ -59,13 +60,23 @@ class Rest:
         """Replace an object, on its main path or a subresource that writes it."""
         return await update.update(self.backend, call, obj)
 
+    async def patch(self, call: Call, patch: Patch) -> Answer:
+        """Change an object, on its main path or a subresource that writes it."""
+        return await patching.patch(self.backend, call, patch)
+
+    async def delete_collection(self, call: Call, listed: ListOptions, options: DeleteOptions) -> Rows:
+        """Delete everything a list would show; gives that list."""
+        selection = select(call.kind, self._facts, listed.label_selector, listed.field_selector)
+        return await collection.delete_collection(self.backend, call, listed, selection, options)
+
+    async def handle(self, request: Handled) -> Answer:
+        """Serve a path that is no stored object."""
+        call = request.call
+        handler = self.handlers.get((call.kind.group, call.kind.plural, call.subresource))
+        if handler is None:
+            raise status.failure(501, "NotImplemented", f"{call.kind.plural}/{call.subresource} is not served yet")
+        return await handler(request)
+
     async def delete(self, call: Call, options: DeleteOptions = DEFAULT) -> Answer:
         """Delete an object, or start to."""
         return await delete.delete(self.backend, call, options)
-
-    def handler(self, call: Call) -> Handler:
-        """Who serves a path that is no stored object."""
-        found = self.handlers.get((call.kind.group, call.kind.plural, call.subresource))
-        if found is None:
-            raise status.failure(404, "NotFound", "the server could not find the requested resource")
-        return found

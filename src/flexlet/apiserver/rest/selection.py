@@ -54,7 +54,7 @@ class Facts:
         if found is None:
             if len(self._fields) >= KEPT:
                 self._fields.clear()
-            found = self._fields[place] = kind.strategy.fields(finished.decode(row.value))
+            found = self._fields[place] = kind.strategy.fields(finished.decode(kind, row.value))
         return found
 
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object, UpdateStrategy
 from flexlet.apiserver.kinds import metadata as common
-from flexlet.apiserver.rest import finished, naming
+from flexlet.apiserver.rest import finished, naming, writes
 from flexlet.apiserver.rest.backend import Backend, admission_request
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of, not_found
 from flexlet.apiserver.rest.create import create
@@ -30,17 +30,21 @@ async def update(backend: Backend, call: Call, body: Object) -> Answer:
     naming.require_name(call, body)
     if backend.store.head(call.bucket, call.key) is None:
         return await _create_instead(backend, call, body)
-    return await change(backend, call, lambda _old: finished.copy(body))
+    return await change(backend, call, lambda old: _same_object(call, finished.copy(body), old))
 
 
-async def change(backend: Backend, call: Call, build: Build) -> Answer:
-    """Store what `build` makes of the present object; tried again when it changed meanwhile."""
+async def change(backend: Backend, call: Call, build: Build, rules: UpdateStrategy | None = None) -> Answer:
+    """Store what `build` makes of the present object; tried again when it changed meanwhile.
+
+    The rules are those of the call's path unless others are given.
+    """
+    rules = rules or _rules(call)
     while True:
         row = backend.store.head(call.bucket, call.key)
         if row is None:
             raise not_found(call)
         try:
-            return await _change_once(backend, call, row, build)
+            return await _change_once(backend, call, row, build, rules)
         except RevisionMismatch:
             continue
 
@@ -55,15 +59,14 @@ async def _create_instead(backend: Backend, call: Call, body: Object) -> Answer:
     return await create(backend, call, body)
 
 
-async def _change_once(backend: Backend, call: Call, row: Row, build: Build) -> Answer:
+async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rules: UpdateStrategy) -> Answer:
     kind = call.kind
-    old = finished.decode(row.value)
+    old = finished.decode(kind, row.value)
     obj = build(old)
     naming.require_name(call, obj)
     naming.place(call, obj)
-    _require_version(call, obj, old, row)
+    _require_version(call, obj, row)
     kind.strategy.default(obj)
-    rules = _rules(call)
     _carry_over(rules, obj, old)
     request = admission_request(call, "UPDATE", obj, old)
     backend.mutate(request)
@@ -85,12 +88,17 @@ def _rules(call: Call) -> UpdateStrategy:
     return found.update
 
 
-def _require_version(call: Call, obj: Object, old: Object, row: Row) -> None:
-    """The client's uid and resourceVersion must be those of the stored object."""
+def _same_object(call: Call, obj: Object, old: Object) -> Object:
+    """A uid that a client sends with a whole object must be the stored one's."""
+    uid, stored = metadata_of(obj).get("uid"), old["metadata"].get("uid", "")
+    if uid and uid != stored:
+        raise _uid_conflict(call, uid, stored)
+    return obj
+
+
+def _require_version(call: Call, obj: Object, row: Row) -> None:
+    """The client's resourceVersion must be that of the stored object, if it sent one."""
     metadata = obj["metadata"]
-    uid = metadata.get("uid")
-    if uid and uid != old["metadata"].get("uid"):
-        raise _uid_conflict(call, uid, old["metadata"].get("uid", ""))
     revision = naming.given_revision(metadata)
     if revision and revision != row.revision:
         raise status.conflict(call.kind.plural, call.kind.group, call.name, MODIFIED)
@@ -118,30 +126,20 @@ def _carry_over(rules: UpdateStrategy, obj: Object, old: Object) -> None:
     rules.prepare_update(obj, old)
     metadata = obj["metadata"]
     metadata.pop("selfLink", None)
-    for field in ("uid", "creationTimestamp", "deletionTimestamp"):
+    for field in ("creationTimestamp", "deletionTimestamp"):
         if field in before:
             metadata[field] = before[field]
-    if "deletionGracePeriodSeconds" in before:
-        metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
+    for field in ("uid", "deletionGracePeriodSeconds"):
+        if field in before:
+            metadata.setdefault(field, before[field])
 
 
 async def _store(backend: Backend, call: Call, row: Row, obj: Object, old: Object) -> Answer:
-    kind = call.kind
-    if _completes_deletion(call, obj, old):
-        if not call.options.dry_run:
-            await backend.store.delete(
-                call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
-            )
-        return Answer(finished.encode(kind, obj, row.revision), 200, kind)
-    obj["kind"], obj["apiVersion"] = old["kind"], old["apiVersion"]
-    if obj == old:
-        return Answer(row.value, 200, kind)
-    if call.options.dry_run:
-        return Answer(finished.encode(kind, obj, row.revision), 200, kind)
-    stored = await backend.store.update(
-        call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
-    )
-    return Answer(stored.value, 200, kind)
+    if not _completes_deletion(call, obj, old):
+        return await writes.replace(backend, call, row, obj, old)
+    await writes.remove(backend, call, row, obj)
+    answer = finished.encode(call.kind, obj, row.revision)
+    return Answer(finished.shown(call.kind, answer), 200, call.kind)
 
 
 def _completes_deletion(call: Call, obj: Object, old: Object) -> bool:

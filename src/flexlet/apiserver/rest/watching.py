@@ -104,7 +104,7 @@ class Stream:
         self._after = store.revision
         rows = store.list(self._kind.storage_bucket, self._prefix)
         chosen = rows if self._selection.everything else filter(self._selection.matches, rows)
-        events = [WatchEvent("ADDED", row.value) for row in chosen]
+        events = [WatchEvent("ADDED", self._shown(row.value)) for row in chosen]
         if self._options.send_initial_events and self._options.allow_bookmarks:
             events.append(self._bookmark(self._after, {INITIAL_EVENTS_END: "true"}))
         return events
@@ -128,17 +128,20 @@ class Stream:
     def _seen(self, event: Event) -> WatchEvent | None:
         """The event as this watch sees it."""
         if self._selection.everything:
-            return WatchEvent(event.type, event.row.value)
+            return WatchEvent(event.type, self._shown(event.row.value))
         before = self._matches(event.previous)
         after = event.type != "DELETED" and self._matches(event.row)
         if after:
-            return WatchEvent("MODIFIED" if before else "ADDED", event.row.value)
+            return WatchEvent("MODIFIED" if before else "ADDED", self._shown(event.row.value))
         if not before or event.previous is None:
             return None
         if event.type == "DELETED":
-            return WatchEvent("DELETED", event.row.value)
+            return WatchEvent("DELETED", self._shown(event.row.value))
         value = finished.with_revision(self._kind, event.previous.value, event.row.revision)
-        return WatchEvent("DELETED", value)
+        return WatchEvent("DELETED", self._shown(value))
+
+    def _shown(self, value: bytes) -> bytes:
+        return finished.shown(self._kind, value)
 
     def _bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> WatchEvent:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
