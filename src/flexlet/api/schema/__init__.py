@@ -7,7 +7,7 @@
   `scalars` (quantities, times, bytes)
 """
 
-from flexlet.api.schema.exact import Decoded, Unreadable
+from flexlet.api.schema.exact import Decoded, Unreadable, zero
 from flexlet.api.schema.strict import convert, read, read_value, stored_form
 from flexlet.api.schema.typemeta import TypeMeta, interpret
 from flexlet.api.schema.types import Type, named, type_for
@@ -24,4 +24,5 @@ __all__ = [
     "read_value",
     "stored_form",
     "type_for",
+    "zero",
 ]

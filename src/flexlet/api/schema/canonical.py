@@ -1,7 +1,7 @@
 """Objects in the form the server stores and shows: what Go writes after reading.
 
 Go drops empty values of fields that are neither pointers nor required, always shows required ones and struct
-values (``status: {}``, ``containers: null``), and writes quantities and times in one spelling. A rule for every
+values (``status: {}``, ``rules: null``), and writes quantities and times in one spelling. A rule for every
 type is built once from the schema's tables; applying it costs a look at each key.
 
 The value given must have the right shape (`shapes` or `exact` have seen it). It is never changed: what needs no
@@ -29,9 +29,11 @@ class _Tables(msgspec.Struct, frozen=True):
     hidden: frozenset[str]
     """Not shown when empty."""
     plain: frozenset[str]
-    """Those of them that need no reading to see that they are empty."""
+    """Become null when empty (and then are hidden or not) without being read."""
     shown: tuple[tuple[str, Callable[[], Any]], ...]
     """Always shown, with what stands in for a missing value."""
+    null: frozenset[str]
+    """Those of them for which null stands in."""
 
 
 @functools.cache
@@ -51,39 +53,48 @@ def rule_of(shape: Type) -> Rule:
                 rule = rules.get(key)
                 if rule is not None and (new := rule(item)) is not item:
                     changes[key] = new
+            elif item is None:
+                if key not in tables.null:
+                    changes[key] = None
             elif key in tables.plain:
                 changes[key] = None
-            elif item is not None and key in rules:
+            elif key in rules:
                 changes[key] = rules[key](item)
         for key, empty in tables.shown:
-            if key not in value:
+            if value.get(key) is None and (key not in value or key not in tables.null):
                 changes[key] = empty()
-        return _changed(value, changes, tables.hidden) if changes else value
+        return _changed(value, changes, tables) if changes else value
 
     return canonical
 
 
-def _changed(value: dict[str, Any], changes: dict[str, Any], hidden: frozenset[str]) -> dict[str, Any]:
+def _changed(value: dict[str, Any], changes: dict[str, Any], tables: _Tables) -> dict[str, Any]:
     result = {**value, **changes}
     for key, new in changes.items():
-        if not new and key in hidden:
+        if (new is None and key not in tables.null) or (not new and key in tables.hidden):
             del result[key]
     return result
 
 
 def _tables(shape: Type) -> _Tables:
     fields = shape.fields.items()
+    shown = tuple((name, _empty(field)) for name, field in fields if field.kept)
     hidden = frozenset(name for name, field in fields if _vanishes(field))
     return _Tables(
         rules={name: rule for name, field in fields if (rule := _rule(field.shape)) is not None},
         hidden=hidden,
-        plain=frozenset(name for name in hidden if not _has_codec(shape.fields[name].shape)),
-        shown=tuple((name, _empty(field)) for name, field in fields if field.kept),
+        plain=frozenset(name for name, field in fields if _is_plain(shape, field)),
+        shown=shown,
+        null=frozenset(name for name, empty in shown if empty() is None),
     )
 
 
-def _has_codec(shape: Shape) -> bool:
-    return isinstance(shape, Scalar) and shape.name in scalars.CODECS
+def _is_plain(owner: Type, field: Field) -> bool:
+    if isinstance(field.shape, Scalar) and field.shape.name in scalars.CODECS:
+        return False
+    # Storage does not tell empty lists from missing ones, except for definitions, which are stored as JSON.
+    stored_as_null = isinstance(field.shape, ListOf | MapOf) and not owner.name.startswith("apiextensions")
+    return _vanishes(field) or (field.kept and stored_as_null)
 
 
 def _vanishes(field: Field) -> bool:
