@@ -85,15 +85,19 @@ class Quantity:
     @property
     def value(self) -> int:
         """The amount as int64, fractions rounded up (away from zero)."""
-        return self._scaled(NANO) if self.nano < 0 else _int64(-(-self.nano // NANO))
+        whole = -(-self.nano // NANO)
+        return whole if 0 < whole <= MAX_INT64 else self._scaled(NANO)
 
     @property
     def milli(self) -> int:
         """The amount in thousandths as int64, fractions rounded up (away from zero)."""
-        return self._scaled(MILLI) if self.nano < 0 else _int64(-(-self.nano // MILLI))
+        whole = -(-self.nano // MILLI)
+        return whole if 0 < whole <= MAX_INT64 else self._scaled(MILLI)
 
     def _scaled(self, unit: int) -> int:
-        """A negative amount in whole units; how it rounds depends on how it was parsed."""
+        """The amount in whole units; how a negative one rounds depends on how it was parsed."""
+        if self.nano >= 0:
+            return _int64(-(-self.nano // unit))
         if not self._arbitrary:
             return _int64(self.nano // unit)
         wrapped = _int64(self.nano)

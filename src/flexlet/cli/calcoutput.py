@@ -1,22 +1,23 @@
 """What ``flexlet calc`` prints: JSON for programs, tables for people.
 
 JSON lines leave as they are computed, so that a pipe can be read while it is written. A reader that goes away
-raises BrokenPipeError, which `flexlet.cli.main` knows.
+raises BrokenPipeError, which `flexlet.cli.main` knows. Quantities come without rich: their table is plain, and so
+quick that a shell script can ask for one.
 """
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from flexlet.api.pod import Pod
-from flexlet.core.calc.figures import figures
+if TYPE_CHECKING:
+    from flexlet.api.pod import Pod
 
 Answer = dict[str, Any]
 
 
-def print_pods(pods: Iterable[tuple[Pod, int]], output: str) -> None:
+def print_pods(pods: Iterable[tuple["Pod", int]], output: str) -> None:
     """The figures of pods, each on a node of its own size."""
     if output == "table":
         from flexlet.cli import calctable
@@ -24,6 +25,8 @@ def print_pods(pods: Iterable[tuple[Pod, int]], output: str) -> None:
         for pod, node_memory in pods:
             calctable.print_pod(pod, node_memory)
         return
+    from flexlet.core.calc.figures import figures
+
     _print_json((figures(pod, node_memory) for pod, node_memory in pods), output)
 
 
@@ -32,16 +35,21 @@ def print_quantities(answers: Iterable[Answer], output: str, report: Callable[[s
     if output != "table":
         _print_json(answers, output)
         return
-    from flexlet.cli import calctable
-
-    known = []
+    rows = [("QUANTITY", "CANONICAL", "VALUE", "MILLI")]
     for answer in answers:
         if answer["ok"]:
-            known.append(answer)
+            rows.append((answer["in"], answer["canonical"], str(answer["value"]), str(answer["milli"])))
         else:
             report(f"{answer['in']!r} is not a quantity")
-    if known:
-        calctable.print_quantities(known)
+    if len(rows) > 1:
+        _print_columns(rows)
+
+
+def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip())
 
 
 def _print_json(values: Iterable[Any], output: str) -> None:

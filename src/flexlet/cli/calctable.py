@@ -1,7 +1,6 @@
-"""The tables of ``flexlet calc``; rich is loaded only here."""
+"""The table of ``flexlet calc pod``; rich is loaded only here."""
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -24,14 +23,6 @@ def print_pod(pod: Pod, node_memory: int) -> None:
         table.add_row(row.figure, row.value, row.reason)
     console.print(table)
     console.print()
-
-
-def print_quantities(answers: Iterable[dict[str, Any]]) -> None:
-    """What each text stands for."""
-    table = _table("QUANTITY", "CANONICAL", "VALUE", "MILLI")
-    for answer in answers:
-        table.add_row(*(str(answer[key]) for key in ("in", "canonical", "value", "milli")))
-    _console().print(table)
 
 
 def _table(*columns: str) -> Table:

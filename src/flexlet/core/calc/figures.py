@@ -46,9 +46,12 @@ def figures_of_defaulted(pod: Pod, node_memory: int) -> PodFigures:
     spec = pod.spec
     aggregated = effective.aggregate_requests(pod)
     requests, limits = effective.requests_with(aggregated, pod), effective.pod_limits(pod)
+    counted = as_integers(requests)
     qos = qos_class(pod)
     return PodFigures(
-        aggregated_requests=as_integers(effective.requests_with(aggregated, pod, pod_level=False)),
+        aggregated_requests=counted
+        if spec.resources is None
+        else as_integers(effective.requests_with(aggregated, pod, pod_level=False)),
         defaulted_container_resources={
             c.name: text_requirements(c.resources) for c in (*spec.containers, *spec.init_containers)
         },
@@ -58,7 +61,7 @@ def figures_of_defaulted(pod: Pod, node_memory: int) -> PodFigures:
         oom_score_adj=oom_scores(pod, node_memory, qos=qos),
         pod_cgroup=_cgroup(pod, requests, limits, qos),
         qos=qos,
-        requests=as_integers(requests),
+        requests=counted,
         scheduler_requests=as_integers(statusaware.scheduler_requests(pod)),
     )
 

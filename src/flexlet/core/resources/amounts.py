@@ -65,4 +65,4 @@ def as_integer(name: str, amount: Quantity) -> int:
 
 def as_integers(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     """The whole list as integers, sorted by name."""
-    return {name: amount.milli if name == CPU else amount.value for name, amount in sorted(amounts.items())}
+    return {name: as_integer(name, amounts[name]) for name in sorted(amounts)}

@@ -72,8 +72,9 @@ def aggregate(regular: Iterable[ResourceList], init: InitAmounts) -> ResourceLis
     for is_sidecar, amounts in init:
         if is_sidecar:
             add_to(result, amounts)
-    for moment in init_moments(init):
-        raise_to(result, moment)
+    if init:
+        for moment in init_moments(init):
+            raise_to(result, moment)
     return result
 
 

@@ -57,14 +57,18 @@ def _rounded_container_status(status: ContainerStatus) -> ContainerStatus:
 
 
 def text_list(amounts: ResourceList) -> dict[str, str]:
-    """A resource list as it is stored: rounded, canonical text, sorted by name."""
-    return {name: str(amount) for name, amount in sorted(rounded(amounts).items())}
+    """A resource list as it is written: canonical text, sorted by name."""
+    return {name: str(amounts[name]) for name in sorted(amounts)}
 
 
 def text_requirements(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
-    """Requests and limits as they are stored; an empty list is left out."""
-    both = (("limits", resources.limits), ("requests", resources.requests))
-    return {key: text_list(amounts) for key, amounts in both if amounts}
+    """Requests and limits as they are written; an empty list is left out."""
+    result = {}
+    if resources.limits:
+        result["limits"] = text_list(resources.limits)
+    if resources.requests:
+        result["requests"] = text_list(resources.requests)
+    return result
 
 
 def round_list(amounts: Json, path: str = "$") -> None:
