@@ -1,0 +1,131 @@
+"""Where a pod's streams are: which container, which node, which URL. Pure; refusals are API errors."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from flexlet.api import fielderrors, status
+from flexlet.apiserver.contract.kind import Object
+
+ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
+_TRUE: Final = {"true", "1", "True", "TRUE", "t", "T"}
+
+Query = Mapping[str, Sequence[str]]
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A node's endpoint and the path on it."""
+
+    host: str
+    port: int
+    path: str
+
+    @property
+    def url(self) -> str:
+        """The https address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{host}:{self.port}{self.path}"
+
+
+def container_name(pod: Object, wanted: str) -> str:
+    """The container meant; without a name there must be just one."""
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    regular = [container["name"] for container in spec.get("containers") or ()]
+    if wanted:
+        others = (
+            c["name"] for c in (*(spec.get("initContainers") or ()), *(spec.get("ephemeralContainers") or ()))
+        )
+        if wanted not in {*regular, *others}:
+            raise status.bad_request(f"container {wanted} is not valid for pod {name}")
+        return wanted
+    if len(regular) == 1:
+        return str(regular[0])
+    if not regular:
+        raise status.bad_request(f"a container name must be specified for pod {name}")
+    choice = f"choose one of: [{' '.join(regular)}]"
+    if spec.get("initContainers"):
+        choice += f" or one of the init containers: [{' '.join(c['name'] for c in spec['initContainers'])}]"
+    raise status.bad_request(f"a container name must be specified for pod {name}, {choice}")
+
+
+def logs(pod: Object, node: Object | None, query: Query) -> Target | None:
+    """Where to read logs; None while the pod has no node (the answer is then empty)."""
+    check_log_options(pod["metadata"]["name"], query)
+    container = container_name(pod, _first(query, "container"))
+    if not pod["spec"].get("nodeName"):
+        return None
+    passed = {key: values[0] for key, values in query.items() if key != "container" and values and values[0]}
+    return _at(node, _path("containerLogs", pod, container), sorted(passed.items()))
+
+
+def streams(pod: Object, node: Object | None, subresource: str, query: Query) -> Target:
+    """Where exec, attach and portforward go."""
+    meta = pod["metadata"]
+    if not pod["spec"].get("nodeName"):
+        raise status.bad_request(f"pod {meta['name']} does not have a host assigned")
+    if subresource == "portforward":
+        ports = [("port", port) for port in query.get("ports", ())]
+        return _at(node, _path("portForward", pod), ports)
+    container = container_name(pod, _first(query, "container"))
+    passed = [(theirs, "1") for ours, theirs in STREAMS if _first(query, ours) in _TRUE]
+    if not passed:
+        raise status.bad_request("you must specify at least one of stdin, stdout, stderr")
+    if subresource == "exec":
+        if not query.get("command"):
+            raise status.bad_request("you must specify at least one command")
+        passed += [("command", word) for word in query["command"]]
+    return _at(node, _path(subresource, pod, container), passed)
+
+
+def check_log_options(name: str, query: Query) -> None:
+    """Refuse options that contradict themselves, as the API does before it asks the node."""
+    numbers = {key: _number(query, key) for key in ("sinceSeconds", "tailLines", "limitBytes")}
+    errors = []
+    if (tail := numbers["tailLines"]) is not None and tail < 0:
+        errors.append(fielderrors.invalid("tailLines", tail, "must be greater than or equal to 0"))
+    if (limit := numbers["limitBytes"]) is not None and limit < 1:
+        errors.append(fielderrors.invalid("limitBytes", limit, "must be greater than 0"))
+    since = numbers["sinceSeconds"]
+    if since is not None and _first(query, "sinceTime"):
+        text = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        errors.append(fielderrors.forbidden("[]", text))
+    elif since is not None and since < 1:
+        errors.append(fielderrors.invalid("sinceSeconds", since, "must be greater than 0"))
+    if errors:
+        raise status.invalid("PodLogOptions", "", name, errors)
+
+
+def _number(query: Query, key: str) -> int | None:
+    text = _first(query, key)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _first(query: Query, key: str) -> str:
+    values = query.get(key) or ("",)
+    return values[0]
+
+
+def _path(verb: str, pod: Object, container: str = "") -> str:
+    meta = pod["metadata"]
+    parts = (verb, meta["namespace"], meta["name"], *((container,) if container else ()))
+    return "/" + "/".join(quote(part, safe="") for part in parts)
+
+
+def _at(node: Object | None, path: str, query: Iterable[tuple[str, str]]) -> Target:
+    report: Mapping[str, Any] = (node or {}).get("status") or {}
+    addresses = {entry["type"]: entry["address"] for entry in reversed(report.get("addresses") or ())}
+    host = next((addresses[kind] for kind in ADDRESS_TYPES if kind in addresses), None)
+    if host is None:
+        known = " ".join(f"{{{entry['type']} {entry['address']}}}" for entry in report.get("addresses") or ())
+        raise status.failure(500, "", f"no preferred addresses found; known addresses: [{known}]")
+    endpoint = (report.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
+    text = urlencode(list(query))
+    return Target(host, int(endpoint.get("Port") or 10250), f"{path}?{text}" if text else path)

@@ -1,0 +1,111 @@
+"""Which node, which container, which path; and what is said when there is none."""
+
+from typing import Any
+
+import pytest
+
+from flexlet.api.status import ApiError
+from flexlet.apiserver.proxy import target
+from flexlet.apiserver.proxy.target import Target
+
+NODE = {
+    "status": {
+        "addresses": [{"type": "InternalIP", "address": "10.0.0.5"}, {"type": "Hostname", "address": "n1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10251}},
+    }
+}
+CHOOSE = "a container name must be specified for pod web, choose one of: [a b]"
+ONE_OF = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+
+
+def pod(*containers: str, node: str = "n1", init: tuple[str, ...] = ()) -> dict[str, Any]:
+    spec: dict[str, Any] = {"containers": [{"name": name} for name in containers], "nodeName": node}
+    if init:
+        spec["initContainers"] = [{"name": name} for name in init]
+    return {"metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+
+
+def test_logs_are_read_at_the_nodes_preferred_address() -> None:
+    query = {"tailLines": ["5"], "timestamps": ["true"], "container": ["a"]}
+    assert target.logs(pod("a"), NODE, query) == Target(
+        "n1", 10251, "/containerLogs/default/web/a?tailLines=5&timestamps=true"
+    )
+
+
+def test_a_pod_without_a_node_has_no_logs_yet() -> None:
+    assert target.logs(pod("a", node=""), None, {}) is None
+
+
+def test_exec_names_its_streams_as_the_node_does() -> None:
+    query = {"command": ["ls", "/"], "stdin": ["true"], "stdout": ["1"], "tty": ["true"], "stderr": ["false"]}
+    assert target.streams(pod("a"), NODE, "exec", query).path == (
+        "/exec/default/web/a?input=1&output=1&tty=1&command=ls&command=%2F"
+    )
+
+
+def test_attach_and_portforward() -> None:
+    assert target.streams(pod("a"), NODE, "attach", {"stdout": ["true"]}).path == "/attach/default/web/a?output=1"
+    assert (
+        target.streams(pod("a"), NODE, "portforward", {"ports": ["80"]}).path == "/portForward/default/web?port=80"
+    )
+
+
+def test_an_ipv6_address_is_bracketed() -> None:
+    assert Target("fd00::1", 10250, "/x").url == "https://[fd00::1]:10250/x"
+
+
+@pytest.mark.parametrize(
+    ("ask", "code", "message"),
+    [
+        (
+            lambda: target.logs(pod("a", "b"), NODE, {}),
+            400,
+            CHOOSE,
+        ),
+        (
+            lambda: target.logs(pod("a", "b", init=("i",)), NODE, {}),
+            400,
+            f"{CHOOSE} or one of the init containers: [i]",
+        ),
+        (lambda: target.logs(pod("a"), NODE, {"container": ["z"]}), 400, "container z is not valid for pod web"),
+        (
+            lambda: target.logs(pod("a"), NODE, {"sinceSeconds": ["-1"]}),
+            422,
+            'PodLogOptions "web" is invalid: sinceSeconds: Invalid value: -1: must be greater than 0',
+        ),
+        (
+            lambda: target.logs(pod("a"), NODE, {"sinceSeconds": ["1"], "sinceTime": ["2020-01-01T00:00:00Z"]}),
+            422,
+            f'PodLogOptions "web" is invalid: []: Forbidden: {ONE_OF}',
+        ),
+        (
+            lambda: target.logs(pod("a"), NODE, {"tailLines": ["x"]}),
+            400,
+            'strconv.ParseInt: parsing "x": invalid syntax',
+        ),
+        (
+            lambda: target.logs(pod("a"), {"status": {}}, {}),
+            500,
+            "no preferred addresses found; known addresses: []",
+        ),
+        (
+            lambda: target.streams(pod("a", node=""), None, "exec", {}),
+            400,
+            "pod web does not have a host assigned",
+        ),
+        (
+            lambda: target.streams(pod("a"), NODE, "exec", {"command": ["ls"]}),
+            400,
+            "you must specify at least one of stdin, stdout, stderr",
+        ),
+        (
+            lambda: target.streams(pod("a"), NODE, "exec", {"stdout": ["1"]}),
+            400,
+            "you must specify at least one command",
+        ),
+    ],
+)
+def test_refusals(ask: Any, code: int, message: str) -> None:
+    with pytest.raises(ApiError) as raised:
+        ask()
+    assert (raised.value.code, str(raised.value)) == (code, message)
