@@ -1,0 +1,69 @@
+"""The main path of pods: create, update, patch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flexlet.api.fielderrors import FieldError
+from flexlet.apiserver.contract.kind import Object, Strategy
+from flexlet.apiserver.kinds.columns import COLUMNS
+from flexlet.apiserver.kinds.pod.creation import prepare_new_pod
+from flexlet.apiserver.kinds.pod.defaults import default_pod, mirror_service_account
+from flexlet.apiserver.kinds.pod.disabled import drop_disabled_spec
+from flexlet.apiserver.kinds.pod.equality import same
+from flexlet.apiserver.kinds.pod.scope import rules_after, rules_of
+from flexlet.apiserver.kinds.pod.selectable import selectable_fields
+from flexlet.apiserver.kinds.pod.spec import validate_new_pod
+from flexlet.apiserver.kinds.pod.table import pod_cells
+from flexlet.apiserver.kinds.pod.update import validate_pod_update
+from flexlet.apiserver.kinds.pod.warnings import pod_warnings
+
+
+class PodStrategy(Strategy):
+    """The rules of pods under a set of feature gates."""
+
+    columns = COLUMNS["Pod"]
+
+    def __init__(self, gates: Mapping[str, bool]) -> None:
+        self._gates = gates
+        self._rules = rules_of(gates)
+
+    def default(self, obj: Object) -> None:
+        """Complete the pod and give it the shape it is stored in."""
+        default_pod(obj, self._gates)
+
+    def prepare_create(self, obj: Object) -> None:
+        """A new pod is pending, in generation 1."""
+        prepare_new_pod(obj, self._gates)
+
+    def validate(self, obj: Object) -> list[FieldError]:
+        """All findings about a new pod."""
+        return validate_new_pod(obj, self._rules)
+
+    def warnings(self, obj: Object) -> list[str]:
+        """What is accepted and still worth a word."""
+        return pod_warnings(obj)
+
+    def prepare_update(self, obj: Object, old: Object) -> None:
+        """Status changes elsewhere; a change of the spec counts the generation up."""
+        obj["status"] = old.get("status") or {}
+        drop_disabled_spec(obj["spec"], old["spec"], self._gates)
+        mirror_service_account(obj["spec"])
+        count_generation(obj, old)
+
+    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """The few changes that are allowed."""
+        return validate_pod_update(obj, old, rules_after(self._rules, old["spec"]))
+
+    def fields(self, obj: Object) -> Mapping[str, str]:
+        """Node, policies, account, phase, address."""
+        return selectable_fields(obj)
+
+    def cells(self, obj: Object, now: float) -> list[Any]:
+        """One line of ``kubectl get pods``."""
+        return pod_cells(obj, now)
+
+
+def count_generation(pod: Object, old: Object) -> None:
+    """The generation counts changes of what the spec means, on every path that can change it."""
+    generation = old["metadata"].get("generation") or 0
+    pod["metadata"]["generation"] = generation + (not same(pod["spec"], old["spec"]))
