@@ -1,131 +1,156 @@
-"""One API server put together: store, kinds, authentication, admission, pipeline, HTTP.
+"""One API server put together: store, kinds, identities, admission, pipeline, HTTP, upkeep.
 
 Nothing is decided here; this is the list of parts and the order in which they start and stop. What must stay true:
-a server that answers ``/readyz`` has its first objects stored, and `close` leaves the data file complete.
+a server that listens has its first objects stored, and one that has stopped leaves the data file complete.
 """
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from flexlet.apiserver.auth.accounttokens import AccountTokens
-from flexlet.apiserver.auth.authenticate import Authenticator
-from flexlet.apiserver.auth.authorize import Authorizer, new_authorizer
-from flexlet.apiserver.auth.bootstraptokens import BootstrapTokens
-from flexlet.apiserver.auth.jwt import KeyRing
+from flexlet.api import status
+from flexlet.apiserver import endpoints, identities
+from flexlet.apiserver.admission.chain import default_plugins
+from flexlet.apiserver.auth.escalation import RbacEscalation
 from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
-from flexlet.apiserver.auth.podgraph import PodGraph
-from flexlet.apiserver.contract.admission import Plugin
-from flexlet.apiserver.contract.kind import Kind
+from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.firstobjects import FirstObjects
 from flexlet.apiserver.http.discovery import Discovery
 from flexlet.apiserver.http.front import Front
 from flexlet.apiserver.http.health import Health
 from flexlet.apiserver.http.listener import Listener
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.resources import Resources
+from flexlet.apiserver.identities import Identities
+from flexlet.apiserver.kinds.table import builtin_kinds
+from flexlet.apiserver.local import LocalCluster
+from flexlet.apiserver.rest import finished
+from flexlet.apiserver.rest.backend import StoreView
 from flexlet.apiserver.rest.pipeline import Rest
 from flexlet.apiserver.rest.registry import Registry
+from flexlet.apiserver.rest.update import MODIFIED
+from flexlet.apiserver.store.errors import RevisionMismatch
 from flexlet.apiserver.store.store import Store
+from flexlet.apiserver.upkeep import keep_up
+from flexlet.core.gates import Gates
+from flexlet.ports.clock import Clock
 
-ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
 ADMIN: Final = "kubernetes-admin"
 DATABASE: Final = "flexlet.db"
+QUOTAS: Final = "resourcequotas"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the data lies and where to listen; port 0 picks one."""
+    """Where the data lies, where to listen (port 0 picks one), which features are on."""
 
     data: Path
     host: str = "127.0.0.1"
     port: int = 0
-    clock: Callable[[], float] = time.time
+    gates: Gates = Gates()
 
 
-class ApiServer:
+class ApiServer(msgspec.Struct, frozen=True):
     """A running server."""
 
-    def __init__(self, settings: Settings, pki: Pki, store: Store, rest: Rest, listener: Listener) -> None:
-        self._settings = settings
-        self._pki = pki
-        self._store = store
-        self._listener = listener
-        self.rest = rest
-
-    @classmethod
-    async def open(
-        cls, settings: Settings, kinds: Iterable[Kind], plugins: Sequence[Plugin] = ()
-    ) -> "ApiServer":
-        """Start one.
-
-        Raises:
-            ConfigError: the data is in use or damaged, or the address cannot be bound.
-        """
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = await Store.open(settings.data / DATABASE)
-        try:
-            pki = open_pki(settings.data / "pki", [settings.host], settings.clock())
-            rest = Rest(store, Registry(kinds), plugins, settings.clock)
-            front = _front(settings, pki, rest)
-            tls = pki.server_context()
-            listener = await Listener.open(front.handle, settings.host, settings.port, tls)
-        except BaseException:
-            await store.close()
-            raise
-        return cls(settings, pki, store, rest, listener)
+    settings: Settings
+    clock: Clock
+    pki: Pki
+    rest: Rest
+    url: str
 
     @property
-    def url(self) -> str:
-        """Where clients find it."""
-        host = self._settings.host
-        return f"https://{f'[{host}]' if ':' in host else host}:{self._listener.port}"
+    def cluster(self) -> LocalCluster:
+        """The server's API for parts of the same process."""
+        return LocalCluster(self.rest)
 
     def kubeconfig(self) -> str:
         """A complete kubeconfig of the administrator."""
-        credential = self._pki.client(ADMIN, ["system:masters"], self._settings.clock())
-        return kubeconfig(self.url, self._pki.ca_pem, ADMIN, credential)
-
-    async def close(self) -> None:
-        """Stop: watches end, requests under way finish, then the store closes."""
-        for kind in self.rest.registry.kinds():
-            self._store.end_watches(kind.storage_bucket)
-        await self._listener.close()
-        await self._store.close()
+        credential = self.pki.client(ADMIN, ["system:masters"], self.clock.now())
+        return kubeconfig(self.url, self.pki.ca_pem, ADMIN, credential)
 
 
-def _front(settings: Settings, pki: Pki, rest: Rest) -> Front:
-    view, audiences = rest.backend.view, (ISSUER,)
-    tokens = AccountTokens(ISSUER, KeyRing([pki.token_key.public_key()]), view)
-    checkers = (tokens, BootstrapTokens(view, audiences))
-    authenticator = Authenticator(checkers, audiences, settings.clock)
+@asynccontextmanager
+async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
+    """Run a server for as long as the context is open.
+
+    Raises:
+        ConfigError: the data is in use or damaged, or the address cannot be bound.
+    """
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = await Store.open(settings.data / DATABASE)
+    try:
+        pki = open_pki(settings.data / "pki", [settings.host], clock.now())
+        who = identities.assemble(store, StoreView(store), pki, clock.now)
+        rest = _pipeline(settings, clock, store, who)
+        await FirstObjects(rest.backend, pki.ca_pem).bootstrap()
+        async with _listening(settings, clock, pki, rest, who) as server:
+            yield server
+    finally:
+        await store.close()
+
+
+def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -> Rest:
+    registry = Registry(builtin_kinds(settings.gates.enabled, clock.now))
+    plugins = default_plugins(
+        settings.gates.enabled,
+        authorizer=who.authorizer,
+        quota_writer=QuotaStatus(store, registry),
+        clock=clock,
+        source=random.SystemRandom(),
+    )
+    rest = Rest(store, registry, (*plugins, RbacEscalation(who.authorizer)), clock.now)
+    endpoints.register(rest, who.reviews, who.tokens)
+    return rest
+
+
+@asynccontextmanager
+async def _listening(
+    settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities
+) -> AsyncIterator[ApiServer]:
     pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}))
-    return Front(Resources(rest, settings.clock), pages, authenticator, _authorizer(rest))
+    front = Front(Resources(rest, clock.now), pages, who.authenticator, who.authorizer)
+    listener = await Listener.open(front.handle, settings.host, settings.port, pki.server_context())
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}")
+    try:
+        async with asyncio.TaskGroup() as group:
+            upkeep = group.create_task(
+                keep_up(server.cluster, rest.registry, pki, settings.gates, clock), name="upkeep"
+            )
+            yield server
+            upkeep.cancel()
+    finally:
+        for kind in rest.registry.kinds():
+            rest.backend.store.end_watches(kind.storage_bucket)
+        await listener.close()
 
 
-def _authorizer(rest: Rest) -> Authorizer:
-    graph, store = PodGraph(), rest.backend.store
-    for row in store.list("pods"):
-        graph.observe("ADDED", row.key, row.value)
-    store.subscribe("pods", lambda event: graph.observe(event.type, event.row.key, event.row.value))
-    return new_authorizer(rest.backend.view, Versions(store), graph, ())
+class QuotaStatus:
+    """Stores what quotas have used, past admission: it is admission that asks."""
 
-
-class Versions:
-    """Counts the changes of a bucket from the first time it is asked about."""
-
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, registry: Registry) -> None:
         self._store = store
-        self._counts: dict[str, int] = {}
+        self._registry = registry
 
-    def __call__(self, bucket: str) -> int:
-        """How often the bucket changed."""
-        if bucket not in self._counts:
-            self._counts[bucket] = 0
-            self._store.subscribe(bucket, lambda _event: self._count(bucket))
-        return self._counts[bucket]
-
-    def _count(self, bucket: str) -> None:
-        self._counts[bucket] += 1
+    async def write_status(self, quota: Object) -> None:
+        """Store the quota with its new status; Conflict if it changed meanwhile."""
+        kind = self._registry.stored_in(QUOTAS)
+        metadata = quota["metadata"]
+        key = object_key(metadata["namespace"], metadata["name"])
+        if kind is None:
+            return
+        try:
+            await self._store.update(
+                QUOTAS,
+                key,
+                int(metadata["resourceVersion"]),
+                lambda revision: finished.encode(kind, quota, revision),
+            )
+        except RevisionMismatch:
+            raise status.conflict(QUOTAS, "", metadata["name"], MODIFIED) from None

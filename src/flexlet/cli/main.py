@@ -20,6 +20,7 @@ from flexlet.errors import FlexletError
 
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     # name: (module, attribute, one line of help)
+    "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
 }
 

@@ -1,8 +1,8 @@
 """What every operation of the pipeline works with: store, kinds, admission, clock; and the View built on them."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, cast
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -14,6 +14,9 @@ from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.store.store import Store
 
 _decode: Final = msgspec.json.Decoder().decode
+
+
+Created: TypeAlias = Callable[[Object], Awaitable[None]]
 
 
 class StoreView:
@@ -48,6 +51,8 @@ class Backend:
         self.plugins = tuple(plugins)
         self.clock = clock
         self.view = StoreView(store)
+        self.created: dict[str, Created] = {}
+        """By bucket: what else must exist before a creation is answered."""
 
     def timestamp(self, ahead_s: int = 0) -> str:
         """Now, or a little later, as Kubernetes writes it."""

@@ -54,4 +54,7 @@ async def _store(backend: Backend, call: Call, obj: Object) -> Answer:
         row = await backend.store.create(call.bucket, key, lambda revision: finished.encode(kind, obj, revision))
     except KeyExists:
         raise status.already_exists(kind.plural, kind.group, call.name) from None
+    created = backend.created.get(call.bucket)
+    if created is not None:
+        await created(obj)
     return Answer(finished.shown(kind, row.value), 201, kind)

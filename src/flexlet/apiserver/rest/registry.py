@@ -44,6 +44,11 @@ class Registry:
         """The kind of an object's apiVersion and kind."""
         return self._by_kind.get((api_version, kind))
 
+    def stored_in(self, bucket: str) -> Kind | None:
+        """The kind whose form a bucket holds."""
+        found = (kind for kind in self._by_path.values() if kind.stored and kind.storage_version)
+        return next((kind for kind in found if kind.storage_bucket == bucket), None)
+
     def kinds(self) -> tuple[Kind, ...]:
         """All of them, in the order they came."""
         return tuple(self._by_path.values())

@@ -1,0 +1,100 @@
+"""The API without the wire: `ports.Cluster` straight onto the pipeline, for whoever lives in the same process.
+
+Same rules, same answers, same errors as over HTTPS; only authentication and authorization are left out, because
+the caller is the server itself or a part it started. Bodies are taken as trusted JSON values and copied.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from flexlet.api import status
+from flexlet.apiserver.contract.kind import Kind
+from flexlet.apiserver.contract.request import LOOPBACK, User
+from flexlet.apiserver.rest import deleteoptions, finished
+from flexlet.apiserver.rest.call import Call
+from flexlet.apiserver.rest.handlers import Handled
+from flexlet.apiserver.rest.listoptions import ListOptions
+from flexlet.apiserver.rest.patching import Patch
+from flexlet.apiserver.rest.pipeline import Rest
+from flexlet.ports.cluster import Change, Listing, Ref
+
+
+class LocalCluster:
+    """A Cluster inside the server's process."""
+
+    def __init__(self, rest: Rest, user: User = LOOPBACK) -> None:
+        self._rest = rest
+        self._user = user
+
+    async def get(self, ref: Ref, namespace: str, name: str) -> bytes:
+        """One object; NotFound if there is none."""
+        return self._rest.get(self._call(ref, namespace, name)).value
+
+    async def list(
+        self, ref: Ref, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Listing:
+        """All objects, or those of a namespace; each with its kind and apiVersion."""
+        options = ListOptions(label_selector=label_selector, field_selector=field_selector)
+        rows = await self._rest.list(self._kind(ref), namespace, options)
+        items = tuple(finished.shown(rows.kind, row.value) for row in rows.rows)
+        return Listing(items, str(rows.revision))
+
+    async def watch(
+        self,
+        ref: Ref,
+        resource_version: str,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncIterator[Sequence[Change]]:
+        """Changes after `resource_version`, in batches; an end or Gone means: list again."""
+        options = ListOptions(
+            label_selector=label_selector, field_selector=field_selector, resource_version=resource_version
+        )
+        async for batch in self._rest.watch(self._kind(ref), namespace, options).batches():
+            if batch[-1].type == "ERROR":
+                raise status.error_of(status.decode(batch[-1].value, 410))
+            yield [Change(event.type, event.value) for event in batch]
+
+    async def create(self, ref: Ref, namespace: str, body: dict[str, Any], *, path: str = "") -> bytes:
+        """Store a new object, or post to a subresource (`path` = ``NAME/binding``)."""
+        name, _, subresource = path.partition("/")
+        call = self._call(ref, namespace, name, subresource)
+        if subresource or not call.kind.stored:
+            return (await self._rest.handle(Handled("create", call, finished.copy(body)))).value
+        return (await self._rest.create(call, finished.copy(body))).value
+
+    async def patch(
+        self,
+        ref: Ref,
+        namespace: str,
+        name: str,
+        patch: Any,
+        *,
+        kind: str = "merge",
+        subresource: str = "",
+    ) -> bytes:
+        """Change an object; a resourceVersion inside makes it conditional."""
+        call = self._call(ref, namespace, name, subresource)
+        return (await self._rest.patch(call, Patch(kind, patch))).value
+
+    async def update(
+        self, ref: Ref, namespace: str, name: str, body: dict[str, Any], *, subresource: str = ""
+    ) -> bytes:
+        """Replace the whole object."""
+        return (await self._rest.update(self._call(ref, namespace, name, subresource), body)).value
+
+    async def delete(self, ref: Ref, namespace: str, name: str, options: dict[str, Any] | None = None) -> None:
+        """Delete with optional DeleteOptions."""
+        await self._rest.delete(self._call(ref, namespace, name), deleteoptions.from_body(options or {}))
+
+    def _call(self, ref: Ref, namespace: str, name: str, subresource: str = "") -> Call:
+        return Call(user=self._user, kind=self._kind(ref), namespace=namespace, name=name, subresource=subresource)
+
+    def _kind(self, ref: Ref) -> Kind:
+        kind = self._rest.registry.lookup(ref.group, ref.version, ref.plural)
+        if kind is None:
+            message = "the server could not find the requested resource"
+            raise status.failure(404, "NotFound", message, status.StatusDetails())
+        return kind

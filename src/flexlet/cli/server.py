@@ -1,0 +1,44 @@
+"""``flexlet server``: an API server in one process, on one directory of data."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from flexlet.core import gates
+from flexlet.errors import ConfigError
+
+
+@click.command()
+@click.option(
+    "--data", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where the data lies."
+)
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="HOST:PORT; port 0 picks a free one.")
+@click.option(
+    "--write-kubeconfig",
+    "kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a complete kubeconfig of the administrator here.",
+)
+@click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
+def server(data: Path, listen: str, kubeconfig: Path | None, feature_gates: str) -> None:
+    """Serve the Kubernetes API until interrupted; prints one line when it is ready."""
+    from flexlet.apiserver.server import ApiServer, Settings
+    from flexlet.apps.server import new_loop, serve
+
+    host, port = _address(listen)
+    settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))
+
+    def ready(running: ApiServer) -> None:
+        hint = f"; export KUBECONFIG={kubeconfig}" if kubeconfig else ""
+        click.echo(f"flexlet server is ready at {running.url}{hint}")
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(serve(settings, kubeconfig, ready))
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"cannot listen on {text!r}: write HOST:PORT, such as 127.0.0.1:6443")
+    return host.strip("[]") or "127.0.0.1", int(port)
