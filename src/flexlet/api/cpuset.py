@@ -67,7 +67,7 @@ class CpuSet(msgspec.Struct, frozen=True, order=True):
 
 def _range(part: str, whole: str) -> range:
     first, dash, last = part.strip().partition("-")
-    if not first.isascii() or not first.isdigit() or (dash and not last.isdigit()):
+    if not part.isascii() or not first.isdigit() or (dash and not last.isdigit()):
         raise InputError(f"cannot read {part!r} in CPU list {whole!r}: expected N or N-M")
     low, high = int(first), int(last or first)
     if high < low or high > MAX_CPU_ID:

@@ -26,7 +26,7 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
     try:
         return cast("T", decoder.decode(data))
     except msgspec.ValidationError:
-        return from_value(msgspec.json.decode(data), kind)
+        return from_value(_plain(data), kind)
     except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise InputError(str(error)) from None
 
@@ -37,8 +37,6 @@ def from_value(value: Any, kind: type[T]) -> T:
         return _convert(value, kind)
     except msgspec.ValidationError as error:
         return mending.retry(value, str(error), lambda mended: _convert(mended, kind))
-    except RecursionError as error:
-        raise InputError(str(error)) from None
 
 
 def to_value(value: Any) -> Any:
@@ -61,6 +59,13 @@ def quantity(value: Any) -> Quantity:
         return parse(value.strip() if isinstance(value, str) else repr(value))
     except InputError as error:
         raise ValueError(f"{value!r} is not a quantity: {error.message}") from None
+
+
+def _plain(data: bytes | str) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise InputError(str(error)) from None
 
 
 def _convert(value: Any, kind: type[T]) -> T:
