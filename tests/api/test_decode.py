@@ -80,12 +80,11 @@ def test_only_quantities_are_decoded_by_hand() -> None:
 )
 def test_errors_name_the_path(value: Any, path: str, message: str) -> None:
     """Whether it came as text or as a value, the first thing that does not fit is named by its full path."""
-    for attempt in (
-        lambda: decode.from_value(value, Pod),
-        lambda: decode.from_json(msgspec.json.encode(value), Pod),
-    ):
-        with pytest.raises(InputError) as caught:
-            attempt()
+    with pytest.raises(InputError) as from_value:
+        decode.from_value(value, Pod)
+    with pytest.raises(InputError) as from_json:
+        decode.from_json(msgspec.json.encode(value), Pod)
+    for caught in (from_value, from_json):
         assert (caught.value.path, caught.value.message) == (path, message)
         assert str(caught.value) == f"{message} - at `{path}`"
 
