@@ -6,19 +6,24 @@ Order as upstream's controller has it: selector by selector, role by role in ord
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flexlet.api.selectors import from_object
+from flexlet.api.selectors import SelectorFault, from_object
 from flexlet.apiserver.contract.kind import Object
 
 
 def outdated(roles: Sequence[Object]) -> dict[str, list[Any]]:
     """The aggregated roles whose rules differ from what they should be: name to the right rules."""
     ordered = sorted(roles, key=lambda role: str(role["metadata"]["name"]))
-    wanted = {
-        role["metadata"]["name"]: (role, gathered(role, ordered))
-        for role in ordered
-        if role.get("aggregationRule") is not None
-    }
-    return {name: rules for name, (role, rules) in wanted.items() if (role.get("rules") or []) != rules}
+    changed: dict[str, list[Any]] = {}
+    for role in ordered:
+        if role.get("aggregationRule") is None:
+            continue
+        try:
+            rules = gathered(role, ordered)
+        except SelectorFault:
+            continue  # a selector nobody can read gathers nothing and takes nothing away
+        if rules != (role.get("rules") or []):
+            changed[role["metadata"]["name"]] = rules
+    return changed
 
 
 def gathered(role: Object, ordered: Iterable[Object]) -> list[Any]:
