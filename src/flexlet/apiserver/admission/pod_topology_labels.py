@@ -23,7 +23,9 @@ class PodTopologyLabels(Plugin):
         if not self._enabled or request.operation != CREATE or not is_pod(request) or request.obj is None:
             return
         node_name = _node_name(request)
-        node = view.get("nodes", "", node_name) if node_name else None
+        if not node_name:
+            return
+        node = view.get("nodes", "", node_name)
         labels = ((node or {}).get("metadata") or {}).get("labels") or {}
         copied = {key: labels[key] for key in LABELS if key in labels}
         if copied:

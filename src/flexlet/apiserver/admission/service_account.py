@@ -1,12 +1,12 @@
 """ServiceAccount: every pod runs as an account, and finds its token mounted unless it asks not to.
 
-The account ``default`` is made right after its namespace. Until it is seen, it counts as there with nothing set,
-where upstream waits for it: the pod comes out the same.
+The account ``default`` comes with its namespace, so nobody has to wait for it here.
 """
 
 import random
 from typing import Any, Final
 
+from flexlet.api.gotext import quote
 from flexlet.apiserver.admission import mountable_secrets
 from flexlet.apiserver.admission.pod_references import projections, secret_names
 from flexlet.apiserver.admission.refusal import UPDATE, forbidden, is_pod, new_pod
@@ -60,12 +60,10 @@ class ServiceAccount(Plugin):
         name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = view.get("serviceaccounts", request.namespace, name)
-        if account is None and name == DEFAULT_ACCOUNT:
-            return {"metadata": {"name": name}}
         if account is None:
             where = f"{request.namespace}/{name}"
             raise forbidden(
-                request, f'error looking up service account {where}: serviceaccount "{name}" not found'
+                request, f"error looking up service account {where}: serviceaccount {quote(name)} not found"
             )
         return account
 

@@ -11,6 +11,8 @@ against the version it was counted for: if admission charged meanwhile, the writ
 """
 
 import asyncio
+import contextlib
+import functools
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -22,10 +24,11 @@ from flexlet.api.meta import KubeStruct, ObjectMeta
 from flexlet.api.pod import Pod
 from flexlet.api.quota import ResourceQuota
 from flexlet.api.status import ApiError, Conflict, NotFound, qualified
+from flexlet.apiserver.housekeeping.follow import RETRY_S, follow, follow_once
 from flexlet.core.quota.claim import Claim, Counting, count_claim, pod_claim, service_claim
 from flexlet.core.quota.measure import is_current, measure, resources_to_count
 from flexlet.ports.clock import Clock
-from flexlet.ports.cluster import Change, Cluster, Ref
+from flexlet.ports.cluster import Cluster, Ref
 
 QUOTAS: Final = Ref("", "v1", "resourcequotas")
 UNCOUNTED: Final = frozenset({"events", "events.events.k8s.io"})
@@ -34,7 +37,6 @@ RESYNC_S: Final = 60.0
 """Some changes make no event: a pod that should have ended but did not stops counting by the clock."""
 REST_S: Final = 0.1
 REST_FACTOR: Final = 5
-RECONNECT_S: Final = 1.0
 BREATH: Final = 200
 """Objects counted before other tasks get a turn."""
 
@@ -63,7 +65,8 @@ class QuotaKeeper:
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow(QUOTAS, lambda change: self._quota_changed(change, group)))
+            handle = functools.partial(self._quota_changed, group)
+            group.create_task(follow(self._cluster, QUOTAS, handle, self._clock))
             group.create_task(self._count_marked())
             group.create_task(self._mark_now_and_then())
 
@@ -74,46 +77,38 @@ class QuotaKeeper:
             if (resource := qualified(ref.plural, ref.group)) not in UNCOUNTED
         }
 
-    async def _follow(self, ref: Ref, changed: Callable[[Change], None]) -> None:
-        """Report every object and every change; what was missed between two watches comes with the next list."""
-        while True:
-            try:
-                listing = await self._cluster.list(ref)
-                for item in listing.items:
-                    changed(Change("ADDED", item))
-                async for changes in self._cluster.watch(ref, listing.resource_version):
-                    for change in changes:
-                        changed(change)
-            except NotFound:
-                # The resource is not served any more; a quota that names it later has it followed again.
-                self._followed.discard(qualified(ref.plural, ref.group))
-                return
-            except ApiError as error:
-                _log.warning("cannot follow %s: %s; trying again", ref.plural, error)
-            await self._clock.sleep(RECONNECT_S)
+    async def _follow(self, resource: str, ref: Ref) -> None:
+        """Mark the quotas of a namespace whenever something changes in it that they limit."""
 
-    def _quota_changed(self, change: Change, group: asyncio.TaskGroup) -> None:
-        quota = from_json(change.object, ResourceQuota)
+        async def changed(event: str, value: bytes) -> None:
+            del event
+            namespace = from_json(value, _Named).metadata.namespace
+            quotas = self._quotas.get(namespace, {}).values()
+            if any(resources_to_count(quota, {resource}) for quota in quotas):
+                self._mark(namespace)
+
+        while resource in self._served():
+            try:
+                await follow_once(self._cluster, ref, changed)
+            except ApiError as error:
+                _log.warning("listing again", extra={"resource": resource, "error": str(error)})
+            await self._clock.sleep(RETRY_S)
+        # A quota that names it after it is served again has it followed again.
+        self._followed.discard(resource)
+
+    async def _quota_changed(self, group: asyncio.TaskGroup, event: str, value: bytes) -> None:
+        quota = from_json(value, ResourceQuota)
         namespace, name = quota.metadata.namespace, quota.metadata.name
-        if change.type == "DELETED":
+        if event == "DELETED":
             self._quotas.get(namespace, {}).pop(name, None)
             return
         self._quotas.setdefault(namespace, {})[name] = quota
         served = self._served()
         for resource in sorted(resources_to_count(quota, served) - self._followed):
             self._followed.add(resource)
-            group.create_task(self._follow(served[resource], self._marker_of(resource)))
+            group.create_task(self._follow(resource, served[resource]))
         if not is_current(quota, served):
             self._mark(namespace)
-
-    def _marker_of(self, resource: str) -> Callable[[Change], None]:
-        def changed(change: Change) -> None:
-            namespace = from_json(change.object, _Named).metadata.namespace
-            quotas = self._quotas.get(namespace)
-            if quotas and any(resources_to_count(quota, {resource}) for quota in quotas.values()):
-                self._mark(namespace)
-
-        return changed
 
     def _mark(self, namespace: str) -> None:
         self._marked.add(namespace)
@@ -131,11 +126,12 @@ class QuotaKeeper:
             self._wake.clear()
             marked, self._marked = self._marked, set()
             began = self._clock.monotonic()
-            for namespace in sorted(marked):
-                await self._count(namespace)
-            await self._clock.sleep(max(REST_S, REST_FACTOR * (self._clock.monotonic() - began)))
+            counted = [await self._count(namespace) for namespace in sorted(marked)]
+            rest = REST_S if all(counted) else RETRY_S
+            await self._clock.sleep(max(rest, REST_FACTOR * (self._clock.monotonic() - began)))
 
-    async def _count(self, namespace: str) -> None:
+    async def _count(self, namespace: str) -> bool:
+        """Bring the quotas of a namespace up to date; False if that has to be tried again later."""
         try:
             stored = await self._cluster.list(QUOTAS, namespace)
             quotas = [msgspec.json.decode(item) for item in stored.items]
@@ -153,9 +149,10 @@ class QuotaKeeper:
         except Conflict:
             self._mark(namespace)
         except ApiError as error:
-            _log.warning("cannot count the quotas of namespace %s: %s; trying again", namespace, error)
-            await self._clock.sleep(RECONNECT_S)
+            _log.warning("counting again", extra={"namespace": namespace, "error": str(error)})
             self._mark(namespace)
+            return False
+        return True
 
     async def _claims(self, ref: Ref, namespace: str) -> list[Claim]:
         listing = await self._cluster.list(ref, namespace)
@@ -181,9 +178,6 @@ class QuotaKeeper:
             return
         amounts = {key: dict(sorted(part.items())) for key, part in to_value(measured).items()}
         body = {**stored, "status": amounts}
-        try:
-            await self._cluster.update(
-                QUOTAS, quota.metadata.namespace, quota.metadata.name, body, subresource="status"
-            )
-        except NotFound:
-            return
+        with contextlib.suppress(NotFound):
+            metadata = quota.metadata
+            await self._cluster.update(QUOTAS, metadata.namespace, metadata.name, body, subresource="status")
