@@ -21,10 +21,13 @@ from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.firstobjects import FirstObjects
+from flexlet.apiserver.http import answers
 from flexlet.apiserver.http.discovery import Discovery
 from flexlet.apiserver.http.front import Front
 from flexlet.apiserver.http.health import Health
 from flexlet.apiserver.http.listener import Listener
+from flexlet.apiserver.http.metrics import Metrics
+from flexlet.apiserver.http.openapi import OpenApi
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.resources import Resources
 from flexlet.apiserver.identities import Identities
@@ -113,8 +116,7 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
 async def _listening(
     settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities
 ) -> AsyncIterator[ApiServer]:
-    pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}))
-    front = Front(Resources(rest, clock.now), pages, who.authenticator, who.authorizer)
+    front = _front(settings, clock, rest, who)
     listener = await Listener.open(front.handle, settings.host, settings.port, pki.server_context())
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}")
@@ -129,6 +131,14 @@ async def _listening(
         for kind in rest.registry.kinds():
             rest.backend.store.end_watches(kind.storage_bucket)
         await listener.close()
+
+
+def _front(settings: Settings, clock: Clock, rest: Rest, who: Identities) -> Front:
+    store = rest.backend.store
+    metrics = Metrics(settings.gates.enabled)
+    pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}), OpenApi(rest.registry))
+    pages.add("metrics", lambda _exchange: answers.plain(metrics.text(store.statistics())))
+    return Front(Resources(rest, clock.now), pages, metrics, who.authenticator, who.authorizer)
 
 
 class QuotaStatus:

@@ -5,6 +5,7 @@ look. An exception nobody expected is logged and answered as an InternalError; a
 """
 
 import logging
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,6 +20,7 @@ from flexlet.apiserver.auth.authorize import Authorizer
 from flexlet.apiserver.contract.request import Attributes, User
 from flexlet.apiserver.http import accept, answers, paths
 from flexlet.apiserver.http.exchange import Exchange
+from flexlet.apiserver.http.metrics import Metrics
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.paths import Path
 from flexlet.apiserver.http.resources import Resources, unknown
@@ -35,20 +37,34 @@ class Front:
         self,
         resources: Resources,
         pages: Pages,
+        metrics: Metrics,
         authenticator: Authenticator,
         authorizer: Authorizer,
     ) -> None:
         self._resources = resources
         self._pages = pages
+        self._metrics = metrics
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._registry = resources.rest.registry
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request."""
+        """Answer one request, and count it."""
+        began = time.perf_counter()
+        text, query = paths.split_target(request.raw_path)
+        path = paths.read(text)
+        verb = paths.verb(request.method, path, watch=bool(flag(query, "watch")))
+        response = await self._guarded(request, verb, path, query)
+        labels = (verb.upper(), path.group, path.version, path.resource, path.subresource)
+        self._metrics.observe(labels, response.status, time.perf_counter() - began)
+        return response
+
+    async def _guarded(
+        self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str]
+    ) -> web.StreamResponse:
         warnings: list[str] = []
         try:
-            return await self._answer(request, warnings)
+            return await self._answer(request, verb, path, query, warnings)
         except ApiError as error:
             return answers.failed(error.status, accept.plain_media(request.headers.get("Accept")), warnings)
         except StoreBusy as error:
@@ -62,10 +78,14 @@ class Front:
             log.exception("request failed", extra={"method": request.method, "path": request.raw_path})
             return answers.failed(internal(f"{type(error).__name__}; the server's log says more").status)
 
-    async def _answer(self, request: web.BaseRequest, warnings: list[str]) -> web.StreamResponse:
-        text, query = paths.split_target(request.raw_path)
-        path = paths.read(text)
-        verb = paths.verb(request.method, path, watch=bool(flag(query, "watch")))
+    async def _answer(
+        self,
+        request: web.BaseRequest,
+        verb: str,
+        path: Path,
+        query: Mapping[str, str],
+        warnings: list[str],
+    ) -> web.StreamResponse:
         user = self._admitted(request, verb, path, query)
         exchange = Exchange(
             request=request,
