@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.apiserver.admission.world import World, add_namespace, forbidden_of, new_world, pod, request_of
 
+from flexlet.apiserver.admission.runtime_class import merged
 from flexlet.apiserver.admission.service_account import token_projection
 
 MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -142,6 +143,13 @@ async def test_listed_secrets_are_fine() -> None:
     volumes = [{"name": "v", "secret": {"secretName": "good"}}]
     obj = pod(serviceAccountName="sa", containers=[{"name": "c", "env": env}], volumes=volumes)
     assert (await world.create("pods", obj, "ns"))["spec"]["imagePullSecrets"] == [{"name": "pull"}]
+
+
+async def test_pods_without_an_account_get_no_ephemeral_containers() -> None:
+    """Mirror pods have none."""
+    request = request_of("UPDATE", "pods", pod(), "ns", old=pod(), subresource="ephemeralcontainers")
+    detail = "no service account specified for pod ns/p"
+    assert await new_world().refusal(request) == forbidden_of("pods", "p", detail)
 
 
 async def test_ephemeral_containers_are_held_to_the_same_secrets() -> None:
@@ -301,6 +309,34 @@ async def test_a_pod_may_not_contradict_its_runtime_class(spec: Any, detail: str
     world = new_world()
     add_runtime(world, overhead={"podFixed": {"cpu": "250m"}}, scheduling={"nodeSelector": {"vm": "yes"}})
     assert await refused(world, pod(**spec)) == forbidden_of("pods", "p", detail)
+
+
+def toleration(key: str = "", **rest: Any) -> Any:
+    return {"key": key, "operator": "Exists", **rest}
+
+
+SHORT = toleration("k", effect="NoExecute", tolerationSeconds=5)
+LONG = toleration("k", effect="NoExecute", tolerationSeconds=9)
+EQUAL = {"key": "k", "operator": "Equal", "value": "v"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ([SHORT, SHORT], [SHORT]),
+        ([SHORT, LONG], [LONG]),
+        ([SHORT, toleration("k", effect="NoExecute")], [toleration("k", effect="NoExecute")]),
+        ([toleration("k", effect="NoExecute"), SHORT], [toleration("k", effect="NoExecute")]),
+        ([SHORT, toleration("k", effect="NoSchedule")], [SHORT, toleration("k", effect="NoSchedule")]),
+        ([EQUAL, toleration("k")], [toleration("k")]),
+        ([EQUAL, {**EQUAL, "value": "w"}], [EQUAL, {**EQUAL, "value": "w"}]),
+        ([{**EQUAL, "effect": "NoSchedule"}, EQUAL], [EQUAL]),
+        ([toleration("a"), toleration("b")], [toleration("a"), toleration("b")]),
+        ([toleration("a"), toleration()], [toleration()]),
+    ],
+)
+def test_tolerations_that_others_cover_are_dropped(given: Any, kept: Any) -> None:
+    assert merged(given) == kept
 
 
 async def test_equal_overhead_is_no_contradiction() -> None:

@@ -40,7 +40,9 @@ class ServiceAccount(Plugin):
         if MIRROR_ANNOTATION in (pod.get("metadata", {}).get("annotations") or {}):
             _check_mirror(request, spec)
             return
-        account = self._account(request, view, spec)
+        name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        account = _account(request, view, name)
         if _mounts_token(account, spec):
             self._mount_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
@@ -53,19 +55,11 @@ class ServiceAccount(Plugin):
         if request.operation != UPDATE or request.subresource != "ephemeralcontainers" or not is_pod(request):
             return
         spec = (request.obj or {}).get("spec") or {}
-        if problem := mountable_secrets.ephemeral_problem(self._account(request, view, spec), spec):
+        name = spec.get("serviceAccountName")
+        if not name:
+            raise forbidden(request, f"no service account specified for pod {request.namespace}/{request.name}")
+        if problem := mountable_secrets.ephemeral_problem(_account(request, view, name), spec):
             raise forbidden(request, problem)
-
-    def _account(self, request: AdmissionRequest, view: View, spec: Object) -> Object:
-        name = spec.get("serviceAccountName") or DEFAULT_ACCOUNT
-        spec["serviceAccountName"] = spec["serviceAccount"] = name
-        account = view.get("serviceaccounts", request.namespace, name)
-        if account is None:
-            where = f"{request.namespace}/{name}"
-            raise forbidden(
-                request, f"error looking up service account {where}: serviceaccount {quote(name)} not found"
-            )
-        return account
 
     def _mount_token(self, spec: Object) -> None:
         """Mount the token into every container that has nothing at its place."""
@@ -81,6 +75,16 @@ class ServiceAccount(Plugin):
                 mounted = True
         if mounted and existing is None:
             spec["volumes"] = [*volumes, {"name": name, "projected": token_projection()}]
+
+
+def _account(request: AdmissionRequest, view: View, name: str) -> Object:
+    account = view.get("serviceaccounts", request.namespace, name)
+    if account is None:
+        where = f"{request.namespace}/{name}"
+        raise forbidden(
+            request, f"error looking up service account {where}: serviceaccount {quote(name)} not found"
+        )
+    return account
 
 
 def token_projection() -> dict[str, Any]:
