@@ -24,7 +24,7 @@ WORDS: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, 
 class Gates(msgspec.Struct, frozen=True):
     """Which features are on; `gates["PodLevelResources"]`."""
 
-    enabled: Mapping[str, bool] = DEFAULTS
+    enabled: Mapping[str, bool] = msgspec.field(default_factory=lambda: DEFAULTS)
 
     def __getitem__(self, name: str) -> bool:
         return self.enabled[name]
