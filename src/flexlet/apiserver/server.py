@@ -6,6 +6,7 @@ a server that listens has its first objects stored, and one that has stopped lea
 
 import asyncio
 import random
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from flexlet.api import status
 from flexlet.apiserver import endpoints, identities
 from flexlet.apiserver.admission.chain import default_plugins
 from flexlet.apiserver.auth.escalation import RbacEscalation
+from flexlet.apiserver.auth.files import write_private
 from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
@@ -33,6 +35,7 @@ from flexlet.apiserver.http.resources import Resources
 from flexlet.apiserver.identities import Identities
 from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.local import LocalCluster
+from flexlet.apiserver.proxy.pods import SUBRESOURCES, PodProxy
 from flexlet.apiserver.rest import finished
 from flexlet.apiserver.rest.backend import StoreView
 from flexlet.apiserver.rest.pipeline import Rest
@@ -44,6 +47,7 @@ from flexlet.apiserver.upkeep import keep_up
 from flexlet.core.gates import Gates
 from flexlet.ports.clock import Clock
 
+NODE_CLIENT: Final = "kube-apiserver-kubelet-client"
 ADMIN: Final = "kubernetes-admin"
 DATABASE: Final = "flexlet.db"
 QUOTAS: Final = "resourcequotas"
@@ -116,7 +120,11 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
 async def _listening(
     settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities
 ) -> AsyncIterator[ApiServer]:
-    front = _front(settings, clock, rest, who)
+    resources = Resources(rest, clock.now)
+    proxy = PodProxy(rest.backend.view, lambda: _to_nodes(pki, clock.now()))
+    for name in SUBRESOURCES:
+        resources.connections["", "pods", name] = proxy.serve
+    front = _front(settings, resources, who)
     listener = await Listener.open(front.handle, settings.host, settings.port, pki.server_context())
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}")
@@ -131,14 +139,28 @@ async def _listening(
         for kind in rest.registry.kinds():
             rest.backend.store.end_watches(kind.storage_bucket)
         await listener.close()
+        await proxy.close()
 
 
-def _front(settings: Settings, clock: Clock, rest: Rest, who: Identities) -> Front:
+def _to_nodes(pki: Pki, now: float) -> ssl.SSLContext:
+    """TLS towards nodes: the server shows who it is; like upstream's, it takes the node's certificate as it is."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    credential = pki.client(NODE_CLIENT, ["system:masters"], now)
+    path = pki.directory / "node-client.pem"
+    write_private(path, credential.certificate_pem + credential.key_pem)
+    context.load_cert_chain(path)
+    return context
+
+
+def _front(settings: Settings, resources: Resources, who: Identities) -> Front:
+    rest = resources.rest
     store = rest.backend.store
     metrics = Metrics(settings.gates.enabled)
     pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}), OpenApi(rest.registry))
     pages.add("metrics", lambda _exchange: answers.plain(metrics.text(store.statistics())))
-    return Front(Resources(rest, clock.now), pages, metrics, who.authenticator, who.authorizer)
+    return Front(resources, pages, metrics, who.authenticator, who.authorizer)
 
 
 class QuotaStatus:

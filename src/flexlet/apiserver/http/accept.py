@@ -48,7 +48,7 @@ class _Clause(msgspec.Struct, frozen=True):
         return get("as", ""), get("g", ""), get("v", "")
 
 
-def choose(header: str | None, *, watch: bool = False, discovery: bool = False) -> Form:
+def choose(header: str | None, *, watch: bool = False, discovery: bool = False, collection: bool = False) -> Form:
     """The best form on offer, or 406."""
     if not header or header in {JSON, "*/*", "application/json, */*"}:
         return PLAIN
@@ -61,7 +61,7 @@ def choose(header: str | None, *, watch: bool = False, discovery: bool = False) 
             return Form(media)
         if clause.shape in KNOWN_FORMS or (discovery and clause.shape == DISCOVERY_FORM):
             return Form(media, clause.shape[0], clause.shape[2])
-    raise _refused(clauses, watch=watch)
+    raise _refused(clauses, watch=watch, collection=collection)
 
 
 def plain_media(header: str | None) -> str:
@@ -77,14 +77,14 @@ def _media(media: str, *, watch: bool) -> str:
     return YAML if media == YAML and not watch else ""
 
 
-def _refused(clauses: list[_Clause], *, watch: bool) -> status.ApiError:
+def _refused(clauses: list[_Clause], *, watch: bool, collection: bool) -> status.ApiError:
     """Upstream has two texts: one for media types nobody offers, one for forms of a known type."""
     if watch:
         message = f"only the following media types are accepted: {WATCHED}"
         return status.failure(406, "NotAcceptable", message)
     if any(clause.media in {JSON, YAML, PROTOBUF} for clause in clauses):
         return status.failure(406, "NotAcceptable", f"only the following media types are accepted: {OFFERED}")
-    return not_acceptable(OFFERED)
+    return not_acceptable(f"{OFFERED}, {WATCHED}" if collection else OFFERED)
 
 
 def not_acceptable(offered: str) -> status.ApiError:

@@ -83,7 +83,9 @@ def _resource(text: str, parts: tuple[str, ...], group: str, version: str, rest:
 
 
 def verb(method: str, path: Path, *, watch: bool) -> str:
-    """What authorization calls the request."""
+    """What authorization calls the request; outside the resources, its method."""
+    if not path.resource:
+        return method.lower()
     if path.old_watch:
         return "watch"
     found = VERBS.get(method, method.lower())

@@ -1,8 +1,8 @@
 """Requests on resources: the verb finds its operation, the answer finds its form."""
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from aiohttp import web
@@ -34,11 +34,17 @@ MAX_MANAGER_BYTES: Final = 128
 FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
 
+Connect: TypeAlias = Callable[[web.BaseRequest, str, str, str], Awaitable[web.StreamResponse]]
+"""Answers a request on namespace, name and subresource itself."""
+
+
 class Resources:
     """Serves resource paths from the pipeline."""
 
     def __init__(self, rest: Rest, clock: Callable[[], float] = time.time) -> None:
         self.rest = rest
+        self.connections: dict[tuple[str, str, str], Connect] = {}
+        """By group, plural and subresource: streams that are no answer of the pipeline (log, exec ...)."""
         self._clock = clock
 
     async def serve(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
@@ -96,6 +102,10 @@ class Resources:
         verb = SUBRESOURCE_VERBS.get(exchange.method, "")
         if verb not in sub.verbs:
             raise not_allowed()
+        connect = self.connections.get((kind.group, kind.plural, sub.name))
+        if connect is not None:
+            path = exchange.path
+            return await connect(exchange.request, path.namespace, path.name, sub.name)
         if sub.update is None:
             return await self._handled(exchange, kind, verb)
         if verb == "get":
@@ -171,7 +181,7 @@ class Resources:
         return deleteoptions.check(_delete_query(exchange.query))
 
     def _shape(self, exchange: Exchange) -> tuple[shapes.Shape | None, str]:
-        form = accept.choose(exchange.accept)
+        form = accept.choose(exchange.accept, collection=not exchange.path.name)
         return shapes.shape_for(form, exchange.query.get("includeObject", ""), self._clock()), form.media
 
     def _answer(self, answer: Answer, exchange: Exchange, shape: shapes.Shape | None, media: str) -> web.Response:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, cast
 import msgspec
 
 from flexlet.apiserver.contract.admission import Plugin
-from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.contract.kind import Kind, Object, object_key
 from flexlet.apiserver.contract.request import AdmissionRequest
 from flexlet.apiserver.rest.call import Call
 from flexlet.apiserver.rest.registry import Registry
@@ -53,6 +53,13 @@ class Backend:
         self.view = StoreView(store)
         self.created: dict[str, Created] = {}
         """By bucket: what else must exist before a creation is answered."""
+
+    def group_of(self, kind: Kind) -> str:
+        """The group error texts name: that of the stored form."""
+        if kind.storage_version:
+            return kind.group
+        stored = self.registry.stored_in(kind.storage_bucket)
+        return kind.group if stored is None else stored.group
 
     def timestamp(self, ahead_s: int = 0) -> str:
         """Now, or a little later, as Kubernetes writes it."""

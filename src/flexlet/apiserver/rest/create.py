@@ -36,7 +36,7 @@ async def _create_named(backend: Backend, call: Call, obj: Object) -> Answer:
     kind.strategy.prepare_create(obj)
     errors = kind.strategy.validate(obj) or common.validate_common(obj, namespaced=kind.namespaced)
     if errors:
-        raise status.invalid(kind.kind, kind.group, request.name, errors)
+        raise status.invalid(kind.kind, backend.group_of(kind), request.name, errors)
     call.warnings.extend(kind.strategy.warnings(obj))
     await backend.validate(request)
     if naming.given_revision(metadata):

@@ -73,7 +73,7 @@ async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rul
     errors = common.validate_common_update(obj, old, namespaced=kind.namespaced)
     errors += rules.validate_update(obj, old)
     if errors:
-        raise status.invalid(kind.kind, kind.group, call.name, errors)
+        raise status.invalid(kind.kind, backend.group_of(kind), call.name, errors)
     call.warnings.extend(rules.warnings_on_update(obj, old))
     await backend.validate(request)
     return await _store(backend, call, row, obj, old)
