@@ -12,14 +12,8 @@ from flexlet.core.resources import effective
 from flexlet.core.scheduling.pods import is_finished
 
 _HEADS: Final = {
-    "kube_pod_resource_request": (
-        "Resources requested by workloads on the cluster, broken down by pod. This shows the resource usage the "
-        "scheduler and kubelet expect per pod for resources along with the unit for the resource if any."
-    ),
-    "kube_pod_resource_limit": (
-        "Resources limit for workloads on the cluster, broken down by pod. This shows the resource usage the "
-        "scheduler and kubelet expect per pod for resources along with the unit for the resource if any."
-    ),
+    "kube_pod_resource_request": "What a live pod asks for in all, per resource, as the scheduler counts it.",
+    "kube_pod_resource_limit": "What a live pod is limited to in all, per resource, as the scheduler counts it.",
 }
 _BYTES: Final = {"memory", "storage", "ephemeral-storage"}
 
@@ -38,7 +32,7 @@ def render(pods: Iterable[Pod]) -> str:
 def _family(name: str, lines: list[str]) -> str:
     if not lines:
         return ""
-    return f"# HELP {name} [STABLE] {_HEADS[name]}\n# TYPE {name} gauge\n" + "".join(lines)
+    return f"# HELP {name} {_HEADS[name]}\n# TYPE {name} gauge\n" + "".join(lines)
 
 
 def _lines(metric: str, pod: Pod, amounts: ResourceList) -> Iterator[str]:
@@ -54,9 +48,7 @@ def _lines(metric: str, pod: Pod, amounts: ResourceList) -> Iterator[str]:
 def _unit(resource: str) -> str:
     if resource == "cpu":
         return "cores"
-    if resource in _BYTES or resource.startswith(("hugepages-", "attachable-volumes-")):
-        return "bytes" if not resource.startswith("attachable") else "integer"
-    return "integer"
+    return "bytes" if resource in _BYTES or resource.startswith("hugepages-") else "integer"
 
 
 def _number(resource: str, amount: Quantity) -> str:
