@@ -39,7 +39,7 @@ def default_pod_dict(pod: Json) -> None:
     An amount that cannot be read raises InputError with its path.
     """
     spec = pod.get("spec") or {}
-    typed = default_spec(decode.from_value({"spec": spec}, Pod).spec)
+    typed = default_spec(decode.from_value({"spec": _resource_part(spec)}, Pod).spec)
     for key, containers in (("containers", typed.containers), ("initContainers", typed.init_containers)):
         for entry, container in zip(spec.get(key) or (), containers, strict=True):
             entry["resources"] = _merged(entry.get("resources"), container.resources)
@@ -47,6 +47,17 @@ def default_pod_dict(pod: Json) -> None:
         spec["resources"] = _merged(spec.get("resources"), typed.resources)
     for amounts, path in pod_lists(spec, pod.get("status") or {}):
         round_list(amounts, path)
+
+
+def _resource_part(spec: Json) -> Json:
+    """The spec without what defaulting does not look at: that may still be wrong, and others say so."""
+    part = {key: spec[key] for key in ("resources", "overhead") if spec.get(key) is not None}
+    for key in ("containers", "initContainers"):
+        part[key] = [
+            {name: entry[name] for name in ("resources", "restartPolicy") if entry.get(name) is not None}
+            for entry in spec.get(key) or ()
+        ]
+    return part
 
 
 def default_spec(spec: PodSpec) -> PodSpec:

@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
-from flexlet.api import gotext
+from flexlet.api import gojson, gotext
 from flexlet.api.fielderrors import forbidden, invalid
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.paths import validate_descending
 from flexlet.apiserver.kinds.pod.scheduling import validate_tolerations
 from flexlet.apiserver.kinds.pod.scope import Errors
 from flexlet.apiserver.kinds.pod.windows import containers_with_paths
+from flexlet.errors import InputError
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 TOLERATIONS: Final = "scheduler.alpha.kubernetes.io/tolerations"
@@ -28,6 +27,7 @@ _SECCOMP_TEXTS: Final = {"RuntimeDefault": ("runtime/default", "docker/default")
 _APP_ARMOR_TEXTS: Final = {"RuntimeDefault": ("runtime/default",), "Unconfined": ("unconfined",)}
 _is_cost: Final = re.compile(r"0|-[0-9]+|[1-9][0-9]*", re.ASCII).fullmatch
 _LOCAL: Final = "localhost/"
+_JSON_NAMES: Final = {str: "string", int: "number", float: "number", bool: "bool", dict: "object", list: "array"}
 
 
 def validate_pod_annotations(annotations: Object, spec: Object, path: str, errors: Errors) -> None:
@@ -53,11 +53,25 @@ def _is_int32(text: str) -> bool:
 
 def _validate_tolerations(serialized: str, path: str, errors: Errors) -> None:
     try:
-        tolerations: Any = msgspec.json.decode(serialized, type=list[dict[str, Any]] | None)
-    except msgspec.MsgspecError as error:
-        errors.append(invalid(path, TOLERATIONS, str(error)))
+        tolerations = _read_tolerations(serialized)
+    except InputError as error:
+        errors.append(invalid(path, TOLERATIONS, error.message))
         return
-    validate_tolerations(tolerations or [], f"{path}.{TOLERATIONS}", errors)
+    validate_tolerations(tolerations, f"{path}.{TOLERATIONS}", errors)
+
+
+def _read_tolerations(serialized: str) -> list[Object]:
+    """The list in the annotation, or Go's complaint about it."""
+    value = gojson.decode(serialized.encode())
+    for item, wanted, kind in ((value, list, "[]core.Toleration"), *_each(value)):
+        if item is not None and not isinstance(item, wanted):
+            name = _JSON_NAMES[type(item)]
+            raise InputError(f"json: cannot unmarshal {name} into Go value of type {kind}")
+    return [item or {} for item in value or ()]
+
+
+def _each(value: Any) -> list[tuple[Any, type, str]]:
+    return [(item, dict, "core.Toleration") for item in value] if isinstance(value, list) else []
 
 
 def _validate_seccomp(value: str, path: str, errors: Errors) -> None:
@@ -78,7 +92,7 @@ def _validate_app_armor(key: str, value: str, spec: Object, path: str, errors: E
 
 def validate_profiles_agree(annotations: Object, spec: Object, path: str, errors: Errors) -> None:
     """A profile given as annotation and as field is the same both times."""
-    if not annotations:
+    if not any(key == SECCOMP_POD or key.startswith((SECCOMP_CONTAINER, APP_ARMOR)) for key in annotations):
         return
     context = spec.get("securityContext") or {}
     if SECCOMP_POD in annotations and (profile := context.get("seccompProfile")):

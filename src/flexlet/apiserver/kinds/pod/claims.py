@@ -75,9 +75,9 @@ def _validate_data_sources(spec: Object, path: str, errors: Errors) -> None:
         return
     if reference.get("namespace"):
         text = "may not be specified when dataSourceRef.namespace is specified"
-        errors.append(FieldError(path, INVALID, f"Invalid value: {path}.dataSource: {text}"))
+        errors.append(FieldError(path, INVALID, f"Invalid value: {{}}: {text}"))
     elif any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
-        errors.append(FieldError(path, INVALID, f"Invalid value: {path}.dataSource: must match dataSourceRef"))
+        errors.append(FieldError(path, INVALID, "Invalid value: {}: must match dataSourceRef"))
 
 
 def _validate_data_source(source: Object, path: str, errors: Errors) -> None:

@@ -31,10 +31,8 @@ from flexlet.apiserver.kinds.pod.security import validate_container_security
 
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
-_NOT_EPHEMERAL: Final = (
-    *("ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules"),
-    *("livenessProbe", "readinessProbe", "startupProbe", "lifecycle"),
-)
+_NO_LISTS: Final = ("ports", "resources", "resizePolicy", "restartPolicyRules")
+_NO_STRUCTS: Final = ("restartPolicy", *PROBES, "lifecycle")
 _EPHEMERAL: Final = "cannot be set for an Ephemeral Container"
 _INIT: Final = "may not be set for init containers without restartPolicy=Always"
 
@@ -105,12 +103,18 @@ def validate_ephemeral_containers(spec: Object, path: str, scope: Scope, errors:
         target = container.get("targetContainerName")
         if target and target not in others:
             errors.append(not_found(f"{item}.targetContainerName", target))
-        errors += [forbidden(f"{item}.{key}", _EPHEMERAL) for key in _NOT_EPHEMERAL if container.get(key)]
+        errors += [forbidden(f"{item}.{key}", _EPHEMERAL) for key in _set_in_vain(container)]
         for j, mount in enumerate(container.get("volumeMounts") or ()):
             field = f"{item}.volumeMounts[{j}]"
             errors += [
                 forbidden(f"{field}.{key}", _EPHEMERAL) for key in ("subPath", "subPathExpr") if mount.get(key)
             ]
+
+
+def _set_in_vain(container: Object) -> list[str]:
+    """Fields that an ephemeral container cannot have; an empty list or empty resources are as good as none."""
+    lists = [key for key in _NO_LISTS if container.get(key)]
+    return lists + [key for key in _NO_STRUCTS if container.get(key) is not None]
 
 
 def validate_image_text(container: Object, path: str, errors: Errors) -> None:

@@ -13,11 +13,11 @@ from typing import Final
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.containerdefaults import default_container
 from flexlet.apiserver.kinds.pod.volumedefaults import default_volume
+from flexlet.apiserver.kinds.pod.windows import CONTAINERS
 from flexlet.apiserver.kinds.shape import settle
 from flexlet.core.resources.defaults import default_pod_dict
 from flexlet.core.resources.rounding import round_list
 
-CONTAINER_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _LEGACY_ANNOTATIONS: Final = (
     "pod.beta.kubernetes.io/init-containers",
     "pod.alpha.kubernetes.io/init-containers",
@@ -91,7 +91,7 @@ def drop_legacy_annotations(obj: Object) -> None:
 
 def all_containers(spec: Object) -> Iterator[Object]:
     """Init, regular and ephemeral containers, in upstream's order."""
-    for key in CONTAINER_LISTS:
+    for key in CONTAINERS:
         yield from spec.get(key) or ()
 
 

@@ -1,10 +1,9 @@
 """Requests and limits: names, amounts, and how the two must fit together.
 
-The same rules serve containers, overhead and the pod level; which names are allowed differs. What a name allows
-(fractions, overcommitment) is asked for every container of every pod, so the answers are kept.
+The same rules serve containers, overhead and the pod level; which names are allowed differs. Most containers ask
+for cpu, memory and storage only, so those are known by heart.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -71,61 +70,52 @@ def _validate_requirements(
     resources: Object, path: str, name_errors: NameCheck, claims: Iterable[str], errors: Errors
 ) -> None:
     limits, requests = amounts(resources.get("limits")), amounts(resources.get("requests"))
+    unusual = [name for name in (*limits, *requests) if name not in _OF_CONTAINERS]
+    checked = unusual or name_errors is pod_level_name_errors
     for name, amount in limits.items():
-        _validate_amount(name, amount, f"{path}.limits[{name}]", name_errors, errors)
+        if checked or amount.nano < 0:
+            _validate_amount(name, amount, f"{path}.limits[{name}]", name_errors, errors)
+            _validate_pages(name, amount, f"{path}.limits[{name}]", errors)
     for name, amount in requests.items():
-        _validate_amount(name, amount, f"{path}.requests[{name}]", name_errors, errors)
+        if checked or amount.nano < 0:
+            _validate_amount(name, amount, f"{path}.requests[{name}]", name_errors, errors)
         _validate_pair(name, amount, limits.get(name), path, errors)
-    _validate_hugepages_have_company({*limits, *requests}, path, errors)
+        if checked:
+            _validate_pages(name, amount, f"{path}.requests[{name}]", errors)
+    if any(map(is_hugepages, unusual)) and not any(name in limits or name in requests for name in COMPUTE):
+        errors.append(forbidden(path, "HugePages require cpu or memory"))
     if claimed := resources.get("claims"):
         _validate_claims(claimed, frozenset(claims), f"{path}.claims", errors)
 
 
 def _validate_amount(name: str, amount: Quantity, path: str, name_errors: NameCheck, errors: Errors) -> None:
-    facts = _facts(name)
-    if not facts.plain or name_errors is pod_level_name_errors:
-        errors += name_errors(name, path)
+    errors += name_errors(name, path)
     if amount.nano < 0:
         errors.append(invalid(path, amount, NEGATIVE))
-    if facts.counted and amount.milli % 1000:
+    if amount.milli % 1000 and _is_counted(name):
         errors.append(invalid(path, amount, "must be an integer"))
-    if facts.hugepages and not is_whole_pages(name, amount):
+
+
+def _validate_pages(name: str, amount: Quantity, path: str, errors: Errors) -> None:
+    if is_hugepages(name) and not is_whole_pages(name, amount):
         errors.append(invalid(path, amount, f"{amount} is not positive integer multiple of {name}"))
 
 
 def _validate_pair(name: str, request: Quantity, limit: Quantity | None, path: str, errors: Errors) -> None:
     """A request may not exceed its limit; where overcommitment makes no sense, both are the same."""
-    overcommit = _facts(name).overcommit
+    overcommit = name in _OF_CONTAINERS or (is_native(name) and not is_hugepages(name))
     if limit is None:
         if not overcommit:
             errors.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-    elif request != limit and not overcommit:
+    elif not overcommit and request != limit:
         errors.append(invalid(f"{path}.requests", request, f"must be equal to {name} limit of {limit}"))
-    elif request > limit:
+    elif request.nano > limit.nano:
         text = f"must be less than or equal to {name} limit of {limit}"
         errors.append(invalid(f"{path}.requests", request, text))
 
 
-def _validate_hugepages_have_company(found: set[str], path: str, errors: Errors) -> None:
-    if any(map(is_hugepages, found)) and not any(name in found for name in COMPUTE):
-        errors.append(forbidden(path, "HugePages require cpu or memory"))
-
-
-class _Facts:
-    """What the rules ask of a resource name."""
-
-    __slots__ = ("counted", "hugepages", "overcommit", "plain")
-
-    def __init__(self, name: str) -> None:
-        self.plain = name in _OF_CONTAINERS
-        self.hugepages = is_hugepages(name)
-        self.overcommit = is_native(name) and not self.hugepages
-        self.counted = name in _COUNTED or is_extended(name)
-
-
-@functools.lru_cache(maxsize=1024)
-def _facts(name: str) -> _Facts:
-    return _Facts(name)
+def _is_counted(name: str) -> bool:
+    return name in _COUNTED or is_extended(name)
 
 
 def is_native(name: str) -> bool:

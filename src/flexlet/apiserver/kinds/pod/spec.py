@@ -182,12 +182,13 @@ def _validate_system(name: str, spec: Object, path: str, errors: Errors) -> None
 
 def _validate_file_keys(spec: Object, path: str, errors: Errors) -> None:
     """A variable that comes from a file needs that file's volume, an emptyDir."""
-    for container, item in windows.containers_with_paths(spec, path):
-        for i, variable in enumerate(container.get("env") or ()):
-            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
-            if reference is not None:
-                field = f"{item}.env[{i}].valueFrom.fileKeyRef.volumeName"
-                _validate_file_volume(reference.get("volumeName") or "", spec, field, errors)
+    for key in windows.CONTAINERS:
+        for i, container in enumerate(spec.get(key) or ()):
+            for j, variable in enumerate(container.get("env") or ()):
+                reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+                if reference is not None:
+                    field = f"{path}.{key}[{i}].env[{j}].valueFrom.fileKeyRef.volumeName"
+                    _validate_file_volume(reference.get("volumeName") or "", spec, field, errors)
 
 
 def _validate_file_volume(name: str, spec: Object, path: str, errors: Errors) -> None:

@@ -9,7 +9,6 @@ from typing import Final
 
 from flexlet.api import names
 from flexlet.api.fielderrors import duplicate, forbidden, invalid, required
-from flexlet.api.quantity import Quantity
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod import volumesources as sources
 from flexlet.apiserver.kinds.pod.claims import validate_ephemeral
@@ -21,6 +20,7 @@ from flexlet.apiserver.kinds.pod.scope import Errors, Rules
 SourceCheck = Callable[[Object, str, Errors], None]
 
 SOURCES: Final[tuple[tuple[str, SourceCheck], ...]] = (
+    ("emptyDir", sources.validate_empty_dir),
     ("hostPath", sources.validate_host_path),
     ("gitRepo", sources.validate_git_repo),
     ("gcePersistentDisk", sources.disk("pdName")),
@@ -50,6 +50,8 @@ SOURCES: Final[tuple[tuple[str, SourceCheck], ...]] = (
     ("csi", sources.validate_csi),
     ("ephemeral", validate_ephemeral),
 )
+_CHECKS: Final = dict(SOURCES)
+_ORDER: Final = {key: i for i, key in enumerate((*_CHECKS, "image"))}
 # Upstream names these otherwise: in the text about a second source, and in paths into the source.
 _SECOND: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 _INTO: Final = {"gcePersistentDisk": "persistentDisk"}
@@ -82,34 +84,21 @@ def validate_volumes(
 
 
 def _validate_source(volume: Object, pod_name: str, path: str, rules: Rules, errors: Errors) -> None:
-    found = volume.get("emptyDir") is not None
-    if found:
-        _validate_empty_dir(volume["emptyDir"], f"{path}.emptyDir", errors)
-    for key, check in SOURCES:
-        value = volume.get(key)
-        if value is None:
-            continue
-        if found:
+    present = [key for key, value in volume.items() if value is not None and key != "name"]
+    if len(present) > 1:
+        present.sort(key=_ORDER.__getitem__)
+    for i, key in enumerate(present):
+        if i:
             errors.append(forbidden(f"{path}.{_SECOND.get(key, key)}", _ONLY_ONE))
+        elif key == "image":
+            _validate_image(volume[key], f"{path}.image", rules, errors)
         else:
-            check(value, f"{path}.{_INTO.get(key, key)}", errors)
+            _CHECKS[key](volume[key], f"{path}.{_INTO.get(key, key)}", errors)
             _validate_claim_name(key, volume, pod_name, path, errors)
         if key == "iscsi":
             sources.validate_iscsi_name(volume, path, errors)
-        found = True
-    if (image := volume.get("image")) is not None:
-        if found:
-            errors.append(forbidden(f"{path}.image", _ONLY_ONE))
-        else:
-            _validate_image(image, f"{path}.image", rules, errors)
-    elif not found:
+    if not present:
         errors.append(required(path, "must specify a volume type"))
-
-
-def _validate_empty_dir(value: Object, path: str, errors: Errors) -> None:
-    limit = value.get("sizeLimit")
-    if limit is not None and Quantity.parse(limit).nano < 0:
-        errors.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
 
 def _validate_claim_name(key: str, volume: Object, pod_name: str, path: str, errors: Errors) -> None:

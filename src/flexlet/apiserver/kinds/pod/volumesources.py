@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 from flexlet.api import names
-from flexlet.api.fielderrors import invalid, not_supported, required, too_long
+from flexlet.api.fielderrors import forbidden, invalid, not_supported, required, too_long
+from flexlet.api.quantity import Quantity
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.paths import validate_descending, validate_no_backsteps
 from flexlet.apiserver.kinds.pod.scope import Errors
@@ -51,6 +52,13 @@ def disk(name: str) -> Callable[[Object, str, Errors], None]:
             errors.append(invalid(f"{path}.partition", partition, names.out_of_range(1, 255)))
 
     return validate
+
+
+def validate_empty_dir(value: Object, path: str, errors: Errors) -> None:
+    """A folder that lives as long as the pod."""
+    limit = value.get("sizeLimit")
+    if limit is not None and Quantity.parse(limit).nano < 0:
+        errors.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
 
 def validate_host_path(value: Object, path: str, errors: Errors) -> None:

@@ -6,33 +6,39 @@ from flexlet.api import gotext
 from flexlet.api.quantity import Quantity
 from flexlet.apiserver.contract.kind import Object
 
-_GONE: Final = (
-    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
-    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
-    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
-    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
-    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
-    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
-    ("ephemeral", "", ""),
-    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
-    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+_GONE: Final = {
+    "photonPersistentDisk": "photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "scaleIO: deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "flocker: deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "storageOS: deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "quobyte: deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "glusterfs: deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "cephfs: deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "rbd: deprecated in v1.28, non-functional in v1.31+",
+}
+_KEYED: Final = (
+    ("configMap", "ConfigMap", "name"),
+    ("secret", "Secret", "secretName"),
+    ("downwardAPI", "DownwardAPI", ""),
 )
 
-_File = tuple[str, str]
-"""A path and where it comes from."""
+_NOWHERE: Final = ("", "")
+
+_Origin = tuple[str, str]
+"""Where files come from: a title and the name of the object, either may be empty."""
+_File = tuple[str, _Origin]
+_Collision = tuple[_File, _File]
 
 
 def volume_warnings(volumes: list[Object], path: str) -> list[str]:
     """Warnings about all volumes of a pod: first the drivers, then the files."""
     warnings: list[str] = []
     for i, volume in enumerate(volumes):
-        for key, shown, text in _GONE:
-            if volume.get(key) is None:
-                continue
-            if text:
-                warnings.append(f"{path}[{i}].{shown}: {text}")
-            elif template := volume[key].get("volumeClaimTemplate"):
+        for key, value in volume.items():
+            if key in _GONE:
+                warnings.append(f"{path}[{i}].{_GONE[key]}")
+            elif key == "ephemeral" and (template := value.get("volumeClaimTemplate")):
                 field = f"{path}[{i}].ephemeral.volumeClaimTemplate.spec"
                 warnings += _claim_warnings(template.get("spec") or {}, field)
     for volume in volumes:
@@ -51,46 +57,42 @@ def _claim_warnings(spec: Object, path: str) -> list[str]:
 
 
 def _overlaps(volume: Object) -> list[str]:
-    name = gotext.quote(volume.get("name") or "")
     warnings: list[str] = []
-    for key, title, name_key in (
-        ("configMap", "ConfigMap", "name"),
-        ("secret", "Secret", "secretName"),
-        ("downwardAPI", "DownwardAPI", ""),
-    ):
-        source = volume.get(key) or {}
-        what = f"{title} {gotext.quote(source.get(name_key) or '')}" if name_key else title
-        files = [(item.get("path") or "", "") for item in source.get("items") or ()]
-        warnings += [f"volume {name} ({what}): overlapping paths: {text}" for text in _collisions(files)]
+    for key, title, name_key in _KEYED:
+        if source := volume.get(key):
+            files = [(item.get("path") or "", _NOWHERE) for item in source.get("items") or ()]
+            what = (title, source.get(name_key) or "")
+            warnings += [_overlap_text(volume, what, collision) for collision in _collisions(files)]
     if projected := volume.get("projected"):
         sources = projected.get("sources") or ()
-        warnings += [f"volume {name} (Projected) has no sources provided" for source in sources if not source]
+        if not all(sources):
+            empty = f"volume {gotext.quote(volume.get('name') or '')} (Projected) has no sources provided"
+            warnings += [empty for source in sources if not source]
         files = [file for source in sources for file in _projected_files(source)]
-        warnings += [f"volume {name} (Projected): overlapping paths: {text}" for text in _collisions(files)]
+        warnings += [_overlap_text(volume, ("Projected", ""), collision) for collision in _collisions(files)]
     return warnings
 
 
 def _projected_files(source: Object) -> list[_File]:
-    for key, title in (("configMap", "ConfigMap"), ("secret", "Secret")):
+    for key, title in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         if (keyed := source.get(key)) is not None and keyed.get("items"):
-            what = f"{title} {gotext.quote(keyed.get('name') or '')}"
-            return [(item.get("path") or "", what) for item in keyed["items"]]
-    if (files := source.get("downwardAPI")) is not None and files.get("items"):
-        return [(item.get("path") or "", "DownwardAPI") for item in files["items"]]
+            return [(item.get("path") or "", (title, keyed.get("name") or "")) for item in keyed["items"]]
     if (token := source.get("serviceAccountToken")) is not None:
-        return [(token.get("path") or "", "ServiceAccountToken")]
+        return [(token.get("path") or "", ("ServiceAccountToken", ""))]
     return []
 
 
-def _collisions(files: list[_File]) -> list[str]:
+def _collisions(files: list[_File]) -> list[_Collision]:
     """Pairs of which one is the other or lies below it."""
-    texts: list[str] = []
+    if len(files) < 2:
+        return []
+    found: list[_Collision] = []
     seen: list[_File] = []
-    for target, source in files:
-        file = (target.rstrip("/"), source)
-        texts += [f"{_file_text(file)} with {_file_text(other)}" for other in seen if _collide(file[0], other[0])]
+    for target, origin in files:
+        file = (target.rstrip("/"), origin)
+        found += [(file, other) for other in seen if _collide(file[0], other[0])]
         seen.append(file)
-    return texts
+    return found
 
 
 def _collide(one: str, other: str) -> bool:
@@ -99,6 +101,17 @@ def _collide(one: str, other: str) -> bool:
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
+def _overlap_text(volume: Object, what: _Origin, collision: _Collision) -> str:
+    file, other = map(_file_text, collision)
+    name = gotext.quote(volume.get("name") or "")
+    return f"volume {name} ({_origin_text(what)}): overlapping paths: {file} with {other}"
+
+
 def _file_text(file: _File) -> str:
-    path, source = file
-    return f"{gotext.quote(path)} ({source})" if source else gotext.quote(path)
+    path, origin = file
+    return gotext.quote(path) if origin == _NOWHERE else f"{gotext.quote(path)} ({_origin_text(origin)})"
+
+
+def _origin_text(origin: _Origin) -> str:
+    title, name = origin
+    return f"{title} {gotext.quote(name)}" if title in {"ConfigMap", "Secret"} else title

@@ -12,6 +12,7 @@ from flexlet.api.fielderrors import forbidden, invalid
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.scope import Errors
 
+CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 MAX_GMSA_KIB: Final = 64
 MAX_DOMAIN: Final = 256
 MAX_USER: Final = 104
@@ -42,7 +43,7 @@ _WINDOWS_ONLY: Final = "windows options cannot be set for a linux pod"
 
 def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
     """Every container of a spec with its path, in upstream's order."""
-    for key in ("initContainers", "containers", "ephemeralContainers"):
+    for key in CONTAINERS:
         for i, container in enumerate(spec.get(key) or ()):
             yield container, f"{path}.{key}[{i}]"
 
@@ -78,6 +79,8 @@ def _forbid(context: Object, keys: tuple[str, ...], path: str, errors: Errors) -
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     """Host process containers: all of a pod's or none, and only on the host network."""
     whole = _host_process(spec)
+    if whole is None and all(_host_process(c) is None for key in CONTAINERS for c in spec.get(key) or ()):
+        return
     total = hosted = 0
     for container, field in containers_with_paths(spec, path):
         own = _host_process(container)
@@ -97,9 +100,9 @@ def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
 
 
 def _host_process(part: Object) -> bool | None:
-    options = (part.get("securityContext") or {}).get("windowsOptions") or {}
-    wish: bool | None = options.get("hostProcess")
-    return wish
+    context = part.get("securityContext")
+    options = context.get("windowsOptions") if context else None
+    return options.get("hostProcess") if options else None
 
 
 def validate_windows_options(options: Object | None, path: str, errors: Errors) -> None:
