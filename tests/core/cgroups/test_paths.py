@@ -1,0 +1,48 @@
+import pytest
+from tests.pods import amounts
+
+from flexlet.api.units import PodUid
+from flexlet.core.cgroups import hugetlb
+from flexlet.core.cgroups.paths import SYSTEMD, pod_path, tier_path
+
+UID = PodUid("12-ab")
+
+
+@pytest.mark.parametrize(
+    ("qos", "cgroupfs", "systemd"),
+    [
+        ("Guaranteed", "kubepods/pod12-ab", "kubepods.slice/kubepods-pod12_ab.slice"),
+        (
+            "Burstable",
+            "kubepods/burstable/pod12-ab",
+            "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_ab.slice",
+        ),
+        (
+            "BestEffort",
+            "kubepods/besteffort/pod12-ab",
+            "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12_ab.slice",
+        ),
+    ],
+)
+def test_pods(qos: str, cgroupfs: str, systemd: str) -> None:
+    """A dash means nesting to systemd, so those of a UID become underscores."""
+    assert (pod_path(qos, UID), pod_path(qos, UID, SYSTEMD)) == (cgroupfs, systemd)
+
+
+def test_tiers() -> None:
+    assert tier_path("Guaranteed") == "kubepods"
+    assert tier_path("Burstable", SYSTEMD) == "kubepods.slice/kubepods-burstable.slice"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(2 << 20, "2MB"), (1 << 30, "1GB"), (64 << 10, "64KB"), (1000, "1000B"), (1 << 60, "1024PB"), (0, "0B")],
+)
+def test_page_sizes(size: int, text: str) -> None:
+    assert hugetlb.size_text(size) == text
+
+
+def test_huge_pages_by_size() -> None:
+    """Two spellings of one size are one size; a size that cannot be read counts as none."""
+    found = hugetlb.by_size(amounts("1,1Gi,hugepages-2Mi=4Mi,hugepages-2048Ki=2Mi,hugepages-big=1Mi"))
+    assert found == {2 << 20: 6 << 20, 0: 1 << 20}
