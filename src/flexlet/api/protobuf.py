@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import age, gojson, quantity, schema
+from flexlet.api import age, gojson, schema
 from flexlet.api.schema.types import Field, ListOf, MapOf, Scalar, SchemaOr, Shape, Type
 from flexlet.errors import InputError
 
@@ -156,8 +156,7 @@ def _bytes(payload: int | bytes) -> str:
 
 
 def _quantity(payload: int | bytes) -> str:
-    text = _text(dict(_fields(_expect_bytes(payload))).get(1, b""))
-    return quantity.canonical(text) if text else "0"
+    return _text(dict(_fields(_expect_bytes(payload))).get(1, b"")) or "0"
 
 
 def _int_or_string(payload: int | bytes) -> int | str:

@@ -58,8 +58,8 @@ def rule_of(shape: Type) -> Rule:
                     changes[key] = None
             elif key in tables.plain:
                 changes[key] = None
-            elif key in rules:
-                changes[key] = rules[key](item)
+            elif key in rules and (new := rules[key](item)) is not item:
+                changes[key] = new
         for key, empty in tables.shown:
             if value.get(key) is None and (key not in value or key not in tables.null):
                 changes[key] = empty()

@@ -44,15 +44,13 @@ class Codec(msgspec.Struct, frozen=True):
 
 
 def described(value: Any) -> str:
-    """Go's word for the kind of a JSON value."""
+    """Go's word for the kind of a JSON value other than null."""
     if isinstance(value, gojson.Number) or type(value) in (int, float):
         return "number"
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool):
         return "bool"
-    if value is None:
-        return "null"
     return "object" if isinstance(value, dict | gojson.Pairs) else "array"
 
 

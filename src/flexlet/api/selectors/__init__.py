@@ -11,7 +11,15 @@ is missing counts as empty text (fields); the text of a parsed selector parses t
 
 from flexlet.api.selectors.faults import SelectorFault
 from flexlet.api.selectors.fields import FieldRequirement, FieldSelector, parse_fields
-from flexlet.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, Requirement, from_labels, from_object
+from flexlet.api.selectors.labels import (
+    EVERYTHING,
+    NOTHING,
+    LabelSelector,
+    Requirement,
+    from_labels,
+    from_object,
+    requirement,
+)
 from flexlet.api.selectors.query import parse_labels
 
 __all__ = [
@@ -26,4 +34,5 @@ __all__ = [
     "from_object",
     "parse_fields",
     "parse_labels",
+    "requirement",
 ]
