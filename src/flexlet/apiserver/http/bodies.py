@@ -11,7 +11,8 @@ from flexlet.api.schema import Type, TypeMeta, Unreadable
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
-from flexlet.apiserver.rest import typed
+from flexlet.apiserver.rest import deleteoptions, typed
+from flexlet.apiserver.rest.deleteoptions import DeleteOptions
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.errors import InputError
 
@@ -121,6 +122,19 @@ def plain(data: bytes, media: str, kind_name: str) -> Any:
     except InputError as fault:
         raise _unrecognized(kind_name, data, fault.message) from None
     raise unsupported()
+
+
+def delete_options(data: bytes, media: str) -> DeleteOptions:
+    """The body of a DELETE; 400 or 415."""
+    try:
+        value = gojson.decode(data) if media == JSON else plain(data, media, "DeleteOptions")
+        schema.interpret(value)
+    except gojson.SyntaxFault as fault:
+        message = f"couldn't get version/kind; json parse error: {fault.message}"
+        raise status.bad_request(message) from None
+    except Unreadable as fault:
+        raise status.bad_request(fault.message) from None
+    return deleteoptions.from_body(value or {})
 
 
 def _require_kind(meta: TypeMeta, wanted: Wanted, registry: Registry) -> None:

@@ -4,6 +4,7 @@ Documents are built from the registry and kept until it changes; the aggregated 
 asks for them once. Both forms say the same.
 """
 
+import base64
 import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
@@ -130,8 +131,11 @@ def _plain(kind: Kind) -> list[dict[str, Any]]:
         "namespaced": kind.namespaced,
         "kind": kind.kind,
         "verbs": kind.verbs,
+        **_extras(kind),
     }
-    return [{**entry, **_extras(kind)}, *(_plain_sub(kind, sub) for sub in _subresources(kind))]
+    if kind.stored:
+        entry["storageVersionHash"] = _storage_hash(kind)
+    return [entry, *(_plain_sub(kind, sub) for sub in _subresources(kind))]
 
 
 def _plain_sub(kind: Kind, sub: Subresource) -> dict[str, Any]:
@@ -149,7 +153,7 @@ def _plain_sub(kind: Kind, sub: Subresource) -> dict[str, Any]:
 def _aggregated(kind: Kind) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "resource": kind.plural,
-        "responseKind": {"group": "", "version": "", "kind": kind.kind},
+        "responseKind": _response_kind(kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": kind.verbs,
@@ -161,8 +165,22 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
 
 
 def _aggregated_sub(kind: Kind, sub: Subresource) -> dict[str, Any]:
-    response = {"group": sub.group, "version": sub.version, "kind": sub.kind or kind.kind}
+    other = {"group": sub.group, "version": sub.version, "kind": sub.kind}
+    response = other if sub.kind else _response_kind(kind)
     return {"subresource": sub.name, "responseKind": response, "verbs": sub.verbs}
+
+
+def _response_kind(kind: Kind) -> dict[str, str]:
+    """Built-in kinds leave out what the document says already."""
+    group, version = (kind.group, kind.version) if kind.custom else ("", "")
+    return {"group": group, "version": version, "kind": kind.kind}
+
+
+def _storage_hash(kind: Kind) -> str:
+    """Changes when objects are stored in another form; of a second face, that of the first."""
+    group = kind.group if kind.storage_version or kind.custom else ""
+    digest = hashlib.sha256(f"{group}/{kind.version}/{kind.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()
 
 
 def _extras(kind: Kind) -> dict[str, Any]:
@@ -175,4 +193,6 @@ def _extras(kind: Kind) -> dict[str, Any]:
 
 
 def _subresources(kind: Kind) -> list[Subresource]:
+    if kind.custom:
+        return list(kind.subresources)
     return sorted(kind.subresources, key=lambda sub: sub.name)

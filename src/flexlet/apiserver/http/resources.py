@@ -176,8 +176,8 @@ class Resources:
     async def _delete_options(self, exchange: Exchange) -> DeleteOptions:
         data = await bodies.read(exchange.request)
         if data:
-            value = bodies.plain(data, bodies.media_type(exchange.request.headers), "DeleteOptions")
-            return deleteoptions.check(deleteoptions.from_body(value))
+            media = bodies.media_type(exchange.request.headers)
+            return deleteoptions.check(bodies.delete_options(data, media))
         return deleteoptions.check(_delete_query(exchange.query))
 
     def _shape(self, exchange: Exchange) -> tuple[shapes.Shape | None, str]:

@@ -114,16 +114,22 @@ def _page(
     count = limit if limit > 0 and selection.everything else None
     page = backend.store.page(bucket, prefix, after_key=after, limit=count, at_revision=token.revision)
     if selection.everything:
-        return _cut(kind, prefix, page.rows, page.revision, page.remaining, counted=True)
-    rows = [row for row in page.rows if selection.matches(row)]
-    if 0 < limit < len(rows):
-        return _cut(kind, prefix, rows[:limit], page.revision, len(rows) - limit, counted=False)
+        return _cut(kind, prefix, page.rows, page.revision, page.remaining)
+    rows: list[Row] = []
+    for index, row in enumerate(page.rows):
+        if selection.matches(row):
+            rows.append(row)
+        if len(rows) == limit > 0 and index + 1 < len(page.rows):
+            # What follows may or may not match: only the next page will tell.
+            return Rows(kind, rows, page.revision, _continue(prefix, rows[-1], page.revision))
     return Rows(kind, rows, page.revision)
 
 
-def _cut(kind: Kind, prefix: str, rows: list[Row], revision: int, remaining: int, *, counted: bool) -> Rows:
-    """A page with its continue token; how many remain is said only when it was free to count."""
+def _cut(kind: Kind, prefix: str, rows: list[Row], revision: int, remaining: int) -> Rows:
     if not remaining:
         return Rows(kind, rows, revision)
-    token = paging.Token(rows[-1].key.removeprefix(prefix), revision)
-    return Rows(kind, rows, revision, paging.write(token), remaining if counted else None)
+    return Rows(kind, rows, revision, _continue(prefix, rows[-1], revision), remaining)
+
+
+def _continue(prefix: str, last: Row, revision: int) -> str:
+    return paging.write(paging.Token(last.key.removeprefix(prefix), revision))
