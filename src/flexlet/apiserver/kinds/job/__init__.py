@@ -1,0 +1,1 @@
+"""Jobs: the kind (`kind`), its spec (`spec`, `policies`), its status (`status`), ranges of indexes (`indexes`)."""
