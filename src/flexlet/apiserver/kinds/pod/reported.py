@@ -4,7 +4,16 @@ import ipaddress
 from typing import Final
 
 from flexlet.api import addresses, names
-from flexlet.api.fielderrors import duplicate, forbidden, invalid, not_supported, required, too_long
+from flexlet.api.fielderrors import (
+    INTERNAL,
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+)
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.scope import Errors
 
@@ -29,16 +38,29 @@ def validate_addresses(status: Object, earlier: Object, key: str, single: str | 
     for i, address in enumerate(found):
         complaints = [] if address in known else addresses.legacy_ip(address)
         errors += [invalid(f"{path}[{i}]", address, text) for text in complaints]
-    if len(found) > 1 and (len(found) > 2 or len(set(map(_family, found))) != 2):
+    if len(found) > 1:
+        _validate_families(found, path, errors)
+
+
+def _validate_families(found: list[str], path: str, errors: Errors) -> None:
+    families = [_family(address) for address in found]
+    if 0 in families:
+        i = families.index(0)
+        text = f"Internal error: failed to check for dual stack with error:invalid IP[{i}]: {found[i]}"
+        errors.append(FieldError(path, INTERNAL, text))
+    if len(found) > 2 or set(families) != {4, 6}:
         shown = [{"IP": address} for address in found]
         errors.append(invalid(path, shown, "may specify no more than one IP for each IP family"))
 
 
 def _family(address: str) -> int:
+    """4 or 6, or 0 where there is no telling; an IPv4 address in IPv6 clothes is IPv4."""
     try:
-        return ipaddress.ip_address(address).version
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return 0
+    mapped = isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None
+    return 4 if mapped else parsed.version
 
 
 def validate_users(status: Object, spec: Object, errors: Errors) -> None:

@@ -21,7 +21,7 @@ _ENDED: Final = "may not be transitioned to non-terminated state"
 
 def keep_only_status(pod: Object, old: Object) -> None:
     """Put back what a status update may not change, and what older nodes forget to send."""
-    pod["spec"] = old["spec"]
+    pod["spec"] = dict(old["spec"])
     meta, before = pod["metadata"], old["metadata"]
     meta.pop("deletionTimestamp", None)
     if "ownerReferences" in before:

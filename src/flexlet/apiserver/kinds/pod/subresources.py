@@ -43,6 +43,7 @@ class PodStatusUpdate(UpdateStrategy):
     def prepare_update(self, obj: Object, old: Object) -> None:
         """Only status, labels and annotations are taken."""
         keep_only_status(obj, old)
+        drop_disabled_spec(obj["spec"], old["spec"], self._gates)
         drop_disabled_status(obj["status"], old, self._gates)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
@@ -99,6 +100,7 @@ class PodEphemeralContainers(UpdateStrategy):
             obj["spec"]["ephemeralContainers"] = added
         obj["status"] = old.get("status") or {}
         keep_metadata(obj, old)
+        drop_disabled_spec(obj["spec"], old["spec"], self._gates)
         count_generation(obj, old)
 
     def validate_update(self, obj: Object, old: Object) -> list[FieldError]:

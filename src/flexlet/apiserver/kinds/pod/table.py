@@ -12,20 +12,32 @@ from flexlet.apiserver.contract.kind import Object
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
+class _Restarts:
+    """How often containers were restarted, and when last; times compare as text because all are UTC."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.last = ""
+
+    def count(self, status: Object) -> None:
+        """Add what one container reports."""
+        self.total += status.get("restartCount") or 0
+        ended = ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or ""
+        self.last = max(self.last, ended)
+
+    def text(self, now: float) -> str:
+        """``2 (5m ago)``."""
+        return f"{self.total} ({age.since(self.last, now)} ago)" if self.total and self.last else str(self.total)
+
+
 class _Summary:
-    """Counters that init and regular containers add to."""
+    """What init and regular containers add up to."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
         self.ready = 0
-        self.restarts = 0
-        self.last_restart = ""
-
-    def count(self, status: Object) -> None:
-        """Add a container's restarts; times compare as text because all are UTC."""
-        self.restarts += status.get("restartCount") or 0
-        ended = ((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or ""
-        self.last_restart = max(self.last_restart, ended)
+        self.restarts = _Restarts()
+        self.of_sidecars = _Restarts()
 
 
 def pod_cells(pod: Object, now: float) -> list[Any]:
@@ -38,7 +50,7 @@ def pod_cells(pod: Object, now: float) -> list[Any]:
         meta.get("name", ""),
         f"{summary.ready}/{len(spec.get('containers') or ()) + len(sidecars)}",
         _status_text(meta, status, summary),
-        _restarts_text(summary, now),
+        summary.restarts.text(now),
         age.since(meta.get("creationTimestamp"), now),
         addresses[0].get("ip") or "<none>",
         spec.get("nodeName") or "<none>",
@@ -54,7 +66,8 @@ def _summary(spec: Object, status: Object, sidecars: set[str]) -> _Summary:
         summary.reason = "SchedulingGated"
     initializing = _add_init_containers(summary, spec, status, sidecars)
     if not initializing or _is_true(conditions, "Initialized"):
-        _restart_count_of_sidecars(summary, status, sidecars)
+        # Once a pod is initialized, only sidecars among its init containers still restart.
+        summary.restarts = summary.of_sidecars
         _add_containers(summary, status)
     return summary
 
@@ -66,12 +79,15 @@ def _is_true(conditions: list[Object], kind: str) -> bool:
 def _add_init_containers(summary: _Summary, spec: Object, status: Object, sidecars: set[str]) -> bool:
     """Whether the pod still initializes; the first container that is not done says why."""
     for i, entry in enumerate(status.get("initContainerStatuses") or ()):
-        summary.count(entry)
+        sidecar = entry.get("name") in sidecars
+        summary.restarts.count(entry)
+        if sidecar:
+            summary.of_sidecars.count(entry)
         state = entry.get("state") or {}
         ended, waiting = state.get("terminated"), (state.get("waiting") or {}).get("reason")
         if ended is not None and not ended.get("exitCode"):
             continue
-        if entry.get("name") in sidecars and entry.get("started"):
+        if sidecar and entry.get("started"):
             summary.ready += bool(entry.get("ready"))
             continue
         if ended is not None:
@@ -84,18 +100,10 @@ def _add_init_containers(summary: _Summary, spec: Object, status: Object, sideca
     return False
 
 
-def _restart_count_of_sidecars(summary: _Summary, status: Object, sidecars: set[str]) -> None:
-    """Once a pod is initialized, only sidecars among its init containers count as restarting."""
-    summary.restarts, summary.last_restart = 0, ""
-    for entry in status.get("initContainerStatuses") or ():
-        if entry.get("name") in sidecars:
-            summary.count(entry)
-
-
 def _add_containers(summary: _Summary, status: Object) -> None:
     running, failure = False, ""
     for entry in reversed(status.get("containerStatuses") or ()):
-        summary.count(entry)
+        summary.restarts.count(entry)
         state = entry.get("state") or {}
         ended, waiting = state.get("terminated"), (state.get("waiting") or {}).get("reason")
         if waiting:
@@ -132,12 +140,6 @@ def _status_text(meta: Object, status: Object, summary: _Summary) -> str:
         if status.get("phase") not in _ENDED:
             return "Terminating"
     return summary.reason
-
-
-def _restarts_text(summary: _Summary, now: float) -> str:
-    if summary.restarts and summary.last_restart:
-        return f"{summary.restarts} ({age.since(summary.last_restart, now)} ago)"
-    return str(summary.restarts)
 
 
 def _readiness_text(spec: Object, status: Object) -> str:
