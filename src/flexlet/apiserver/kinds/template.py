@@ -11,7 +11,7 @@ import msgspec
 from flexlet.api.fielderrors import FieldError, forbidden
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds import metadata
-from flexlet.apiserver.kinds.pod.annotations import validate_pod_annotations
+from flexlet.apiserver.kinds.pod.annotations import validate_pod_annotations, validate_profiles_agree
 from flexlet.apiserver.kinds.pod.defaults import default_spec, default_template_amounts, drop_legacy_annotations
 from flexlet.apiserver.kinds.pod.disabled import drop_disabled_spec
 from flexlet.apiserver.kinds.pod.equality import same
@@ -43,6 +43,7 @@ def validate_template(template: Object, path: str, gates: Mapping[str, bool]) ->
     validate_pod_annotations(meta.get("annotations") or {}, spec, f"{path}.annotations", errors)
     rules = msgspec.structs.replace(rules_of(gates), is_pod=False)
     validate_spec(spec, {}, f"{path}.spec", rules, errors)
+    validate_profiles_agree(meta.get("annotations") or {}, spec, f"{path}.spec", errors)
     if spec.get("ephemeralContainers"):
         errors.append(
             forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
