@@ -18,7 +18,7 @@ from flexlet.apiserver.auth.versions import Versions
 from flexlet.apiserver.contract.admission import View
 from flexlet.apiserver.store.store import Store
 
-ISSUER: Final = "https://kubernetes.default.svc.cluster.local"
+ISSUER: Final = "https://kubernetes.default.svc"
 AUDIENCES: Final = (ISSUER,)
 PODS: Final = "pods"
 

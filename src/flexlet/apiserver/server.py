@@ -48,7 +48,7 @@ from flexlet.core.gates import Gates
 from flexlet.ports.clock import Clock
 
 NODE_CLIENT: Final = "kube-apiserver-kubelet-client"
-ADMIN: Final = "kubernetes-admin"
+ADMIN: Final = "admin"
 DATABASE: Final = "flexlet.db"
 QUOTAS: Final = "resourcequotas"
 
