@@ -25,11 +25,22 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 INTERRUPTED: Final = 130
-READER_GONE: Final = 141  # what a shell reports for a command that the closed pipe has killed
+PIPE_CLOSED: Final = 141  # what a shell reports for a command that the closed pipe has killed
+
+
+class ReaderGone(Exception):
+    """Whoever read our output has closed it. Not an OSError: click would end the process with exit code 1."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are named in `COMMANDS` and imported on use."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of the table."""
@@ -74,9 +85,9 @@ def run(args: list[str] | None = None, prog_name: str = "flexlet") -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (ReaderGone, BrokenPipeError):
         _silence_stdout()
-        return READER_GONE
+        return PIPE_CLOSED
     except FlexletError as error:
         click.echo(f"error: {error}", err=True)
         return 1

@@ -22,7 +22,7 @@ def qos(pod: Pod, qos_class: str) -> str:
         return "no container names cpu or memory"
     if qos_class == GUARANTEED:
         return "requests equal limits for cpu and memory in every container"
-    return next(_container_gaps(containers), "requests and limits differ in sum")
+    return next(_container_gaps(containers))
 
 
 def _qos_at_pod_level(resources: ResourceRequirements, qos_class: str) -> str:
