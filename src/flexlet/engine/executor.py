@@ -4,13 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from flexlet.api.status import ApiError
-from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.observations import Failed, Observation, Seen, Vanished
+from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, LookUp, PatchObject, RecordEvent
+from flexlet.core.actions import Ref as Triple
+from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished
+from flexlet.core.views import objects
 from flexlet.engine.recorder import Recorder
 from flexlet.ports.cluster import Cluster, Ref
 
 CONCURRENCY: Final = 32
+PATIENCE_S: Final = 30.0
 
 
 class Executor:
@@ -30,34 +35,68 @@ class Executor:
     async def _one(self, action: ApiAction) -> Observation | None:
         async with self._slots:
             try:
-                return await self._act(action)
+                async with asyncio.timeout(PATIENCE_S):
+                    return await self._act(action)
             except ApiError as error:
-                if error.code == 404 and isinstance(action, DeleteObject):
-                    return Vanished(action.ref, action.namespace, action.name, action.uid)
-                return Failed(action, error.code, error.reason, str(error))
+                return _refused(action, error)
+            except TimeoutError:
+                return Failed(action, 504, "Timeout", f"no answer within {PATIENCE_S:.0f} s")
 
     async def _act(self, action: ApiAction) -> Observation | None:
         match action:
             case CreateObject():
-                ref = Ref(*action.ref)
-                raw = await self._cluster.create(ref, action.namespace, action.body, path=action.path)
-                return None if action.path else Seen(action.ref, raw)
+                return await self._create(action)
             case PatchObject():
-                raw = await self._cluster.patch(
-                    Ref(*action.ref),
-                    action.namespace,
-                    action.name,
-                    action.patch,
-                    kind=action.kind,
-                    subresource=action.subresource,
-                )
-                return Seen(action.ref, raw)
+                return await self._patch(action)
             case DeleteObject():
                 await self._cluster.delete(Ref(*action.ref), action.namespace, action.name, _options(action))
+                await self._tell(action.event, action.name)
                 return None
+            case LookUp():
+                return _seen(action.ref, await self._cluster.get(Ref(*action.ref), action.namespace, action.name))
             case RecordEvent():
                 await self._recorder.record(action)
                 return None
+
+    async def _create(self, action: CreateObject) -> Observation | None:
+        raw = await self._cluster.create(Ref(*action.ref), action.namespace, action.body, path=action.path)
+        if action.path:
+            await self._tell(action.event, action.path.partition("/")[0])
+            return None
+        seen = _seen(action.ref, raw)
+        await self._tell(action.event, seen.view.name if seen.view else "")
+        return seen
+
+    async def _patch(self, action: PatchObject) -> Observation:
+        raw = await self._cluster.patch(
+            Ref(*action.ref),
+            action.namespace,
+            action.name,
+            action.patch,
+            kind=action.kind,
+            subresource=action.subresource,
+        )
+        await self._tell(action.event, action.name)
+        return _seen(action.ref, raw)
+
+    async def _tell(self, event: RecordEvent | None, name: str) -> None:
+        if event is not None:
+            message = event.message.replace("{name}", name)
+            await self._recorder.record(msgspec.structs.replace(event, message=message))
+
+
+def _seen(ref: Triple, raw: bytes) -> Seen:
+    view, revision = objects.view(raw)
+    return Seen(ref, raw, revision, view)
+
+
+def _refused(action: ApiAction, error: ApiError) -> Observation:
+    """Deleting what is gone is no failure, and neither is not finding what was looked for."""
+    if error.code == 404 and isinstance(action, DeleteObject):
+        return Vanished(action.ref, action.namespace, action.name, action.uid)
+    if error.code == 404 and isinstance(action, LookUp):
+        return Absent(action.ref, action.namespace, action.name)
+    return Failed(action, error.code, error.reason, str(error))
 
 
 def _options(action: DeleteObject) -> dict[str, object]:

@@ -1,20 +1,31 @@
 """Fold, decide, act: one loop per decider.
 
-The loop waits until every feed has listed, folds whatever has arrived, decides, runs the plan's actions to the
-end, folds the answers, and only then looks at the feeds again. So a decider never decides on a world that lacks
-the results of its own last plan. A round in which every action failed is followed by a pause that grows while the
-failures last, so that a server in trouble is not hammered.
+What feeds bring is folded at once, in the one thread of all loops, so nothing piles up. Deciding starts when every
+feed has listed. Then, round by round: decide, run the plan's actions to the end, fold the answers, decide again;
+so a decider never decides on a world that lacks the results of its own last plan, nor on one that was turned back
+by news older than these (`freshness`). A round without actions ends in waiting for a feed or for the time the
+plan names.
+
+A round in which every action failed is followed by a pause that grows while the failures last, so that a server
+in trouble is not hammered; news from a feed, the sign that it is well, ends the pause.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
+import msgspec
+
 from flexlet.core.actions import ApiPlan
+from flexlet.core.actions import Ref as Triple
 from flexlet.core.observations import Failed, Observation
 from flexlet.engine.executor import Executor
+from flexlet.engine.fanout import Fanout
 from flexlet.engine.feed import Feed
+from flexlet.engine.freshness import Freshness
 from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Ref
 
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
@@ -34,71 +45,125 @@ class Decider(Protocol):
         ...
 
 
-class Loop:
-    """Runs one decider over its feeds."""
+class LoopStatistics(msgspec.Struct, frozen=True):
+    """How much a loop has done."""
 
-    def __init__(self, decider: Decider, feeds: Sequence[Feed], executor: Executor, clock: Clock) -> None:
+    rounds: int
+    actions: int
+    failures: int
+
+
+class Loop:
+    """Runs one decider over feeds of its own and shared ones.
+
+    With `pace_s` a loop that was woken waits that long before it decides, so that a burst of changes is one round.
+    `open_feed` serves plans that ask to follow further resources.
+    """
+
+    def __init__(
+        self,
+        decider: Decider,
+        feeds: Sequence[Feed],
+        executor: Executor,
+        clock: Clock,
+        *,
+        shared: Sequence[Fanout] = (),
+        pace_s: float = 0.0,
+        open_feed: Callable[[Triple], Feed] | None = None,
+    ) -> None:
+        self.name = decider.name
         self._decider = decider
         self._feeds = feeds
         self._executor = executor
         self._clock = clock
-        self._inbox: list[Observation] = []
+        self._pace_s = pace_s
+        self._open_feed = open_feed
         self._arrived = asyncio.Event()
-        self._unlisted = len(feeds)
+        self._unlisted: set[object] = {*feeds, *shared}
+        self._followed = {_triple(feed.ref) for feed in feeds} | {_triple(fanout.ref) for fanout in shared}
+        self._freshness = Freshness(self._followed)
         self._pause = 0.0
-        self.rounds = 0
+        self.rounds = self._actions = self._failures = 0
+        for fanout in shared:
+            fanout.join(partial(self._take, fanout))
+
+    def statistics(self) -> LoopStatistics:
+        """Rounds, actions and failures so far."""
+        return LoopStatistics(self.rounds, self._actions, self._failures)
 
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             for feed in self._feeds:
                 group.create_task(self._pump(feed))
-            await self._drive()
+            await self._drive(group)
 
     async def _pump(self, feed: Feed) -> None:
-        first = True
         async for batch in feed.batches():
-            self._inbox.extend(batch)
-            if first:
-                self._unlisted -= 1
-                first = False
-            if not self._unlisted:
-                self._arrived.set()
+            self._take(feed, batch)
 
-    async def _drive(self) -> None:
-        await self._arrived.wait()
+    def _take(self, source: object, batch: Iterable[Observation]) -> None:
+        for observation in batch:
+            if self._freshness.admits(observation):
+                self._decider.fold(observation)
+        self._unlisted.discard(source)
+        if not self._unlisted:
+            self._arrived.set()
+
+    async def _drive(self, group: asyncio.TaskGroup) -> None:
+        if self._unlisted:
+            await self._arrived.wait()
         while True:
             self._arrived.clear()
-            inbox, self._inbox = self._inbox, []
-            self._fold_all(inbox)
             plan = self._decider.decide(self._clock.now())
             self.rounds += 1
+            self._follow(plan.follow, group)
             if plan.actions:
-                results = await self._executor.run(plan.actions)
-                self._fold_all(results)
-                await self._back_off(sum(isinstance(r, Failed) for r in results) == len(plan.actions))
-            elif not self._inbox:
+                await self._act(plan)
+            elif not self._arrived.is_set():
                 await self._sleep_until(plan.wake_at)
+                await self._keep_pace()
             await asyncio.sleep(0)
+
+    async def _act(self, plan: ApiPlan) -> None:
+        self._freshness.take_off()
+        answers = await self._executor.run(plan.actions)
+        failures = sum(isinstance(answer, Failed) for answer in answers)
+        self._actions += len(plan.actions)
+        self._failures += failures
+        for answer in self._freshness.land(answers):
+            self._decider.fold(answer)
+        await self._back_off(failures == len(plan.actions))
+
+    def _follow(self, refs: Iterable[Triple], group: asyncio.TaskGroup) -> None:
+        for ref in refs:
+            if ref not in self._followed and self._open_feed is not None:
+                self._followed.add(ref)
+                group.create_task(self._pump(self._open_feed(ref)))
 
     async def _back_off(self, failed: bool) -> None:
         self._pause = min(max(self._pause * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S) if failed else 0.0
-        if failed:
-            await self._clock.sleep(self._pause)
+        if failed and not self._arrived.is_set():
+            await self._sleep_until(self._clock.now() + self._pause)
 
-    def _fold_all(self, observations: Sequence[Observation]) -> None:
-        for observation in observations:
-            self._decider.fold(observation)
+    async def _keep_pace(self) -> None:
+        if self._pace_s:
+            await self._clock.sleep(self._pace_s)
 
     async def _sleep_until(self, wake_at: float | None) -> None:
         """Until something arrives, or the time the decider asked for (wall-clock seconds)."""
-        arrived = asyncio.ensure_future(self._arrived.wait())
-        waits: set[asyncio.Future[object]] = {arrived}  # type: ignore[arg-type]
-        if wake_at is not None:
-            pause = max(0.0, wake_at - self._clock.now())
-            waits.add(asyncio.ensure_future(self._clock.sleep(pause)))
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        if wake_at is None:
+            await self._arrived.wait()
+            return
+        async with asyncio.TaskGroup() as group:
+            alarm = group.create_task(self._ring_in(max(0.0, wake_at - self._clock.now())))
+            await self._arrived.wait()
+            alarm.cancel()
+
+    async def _ring_in(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._arrived.set()
+
+
+def _triple(ref: Ref) -> Triple:
+    return ref.group, ref.version, ref.plural

@@ -1,18 +1,39 @@
-"""Events for people: written once, counted up when repeated, never a reason for anything else to fail."""
+"""Events for people: written once, counted up when repeated, never a reason for anything else to fail.
 
-import contextlib
+An object may be the subject of a flood ("Created pod: ..." ten thousand times), and events share a store with
+what matters. So, as client-go does it: from the tenth different message of one reason about one object on, they
+are counted under one event, and an object gets twenty-five events at once and then one every five minutes.
+"""
+
 from collections import OrderedDict
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from flexlet.api.status import ApiError
+from flexlet.api import age
+from flexlet.api.status import ApiError, NotFound
 from flexlet.core.actions import RecordEvent
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import EVENTS, Cluster
 
 _REMEMBERED: Final = 4096
+_BURST: Final = 25
+_REFILL_S: Final = 300.0
+_SIMILAR: Final = 10
+_COMBINED: Final = "(combined from similar events): "
+
+_K = TypeVar("_K")
+_T = TypeVar("_T")
+
+
+class _Recent(OrderedDict[_K, _T], Generic[_K, _T]):
+    """Remembers the keys used lately."""
+
+    def keep(self, key: _K, value: _T) -> None:
+        self[key] = value
+        self.move_to_end(key)
+        while len(self) > _REMEMBERED:
+            self.popitem(last=False)
 
 
 class Recorder:
@@ -21,58 +42,84 @@ class Recorder:
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._written: OrderedDict[tuple[str, ...], tuple[str, int]] = OrderedDict()
+        self._written: _Recent[tuple[str, ...], tuple[str, int]] = _Recent()
+        self._messages: _Recent[tuple[str, ...], set[str]] = _Recent()
+        self._tokens: _Recent[tuple[str, ...], tuple[float, float]] = _Recent()
+        self._stamp = 0
 
     async def record(self, event: RecordEvent) -> None:
         """Write or count up one event; a server that refuses it is ignored."""
-        key = (*sorted(event.about.values()), event.type, event.reason, event.message, event.component)
-        known = self._written.pop(key, None)
-        name, count = known or (self._name(event), 0)
-        with contextlib.suppress(ApiError):
-            if known is None:
-                await self._cluster.create(EVENTS, self._namespace(event), self._body(event, name))
-            else:
-                patch = {"count": count + 1, "lastTimestamp": self._stamp()}
-                await self._cluster.patch(EVENTS, self._namespace(event), name, patch)
-            self._written[key] = (name, count + 1)
-        while len(self._written) > _REMEMBERED:
-            self._written.popitem(last=False)
+        subject = (*(event.about.get(key, "") for key in ("kind", "namespace", "name", "uid")), event.component)
+        if not self._may_speak(subject):
+            return
+        kind = (*subject, event.type, event.reason)
+        key = (*kind, event.message)
+        if self._is_one_of_many(kind, event.message):
+            event = msgspec.structs.replace(event, message=_COMBINED + event.message)
+            key = (*kind, _COMBINED)
+        try:
+            await self._write(key, event)
+        except ApiError:
+            self._written.pop(key, None)
 
-    def _namespace(self, event: RecordEvent) -> str:
-        return event.about.get("namespace") or "default"
+    def _may_speak(self, subject: tuple[str, ...]) -> bool:
+        """A token bucket per subject."""
+        now = self._clock.monotonic()
+        tokens, then = self._tokens.get(subject, (float(_BURST), now))
+        tokens = min(float(_BURST), tokens + (now - then) / _REFILL_S)
+        allowed = tokens >= 1
+        self._tokens.keep(subject, (tokens - allowed, now))
+        return allowed
+
+    def _is_one_of_many(self, kind: tuple[str, ...], message: str) -> bool:
+        """Whether this is a new message of a reason that has had many about this object."""
+        messages = self._messages.get(kind, set())
+        if message not in messages and len(messages) == _SIMILAR:
+            return True
+        self._messages.keep(kind, messages | {message})
+        return False
+
+    async def _write(self, key: tuple[str, ...], event: RecordEvent) -> None:
+        if key in self._written and await self._count_up(key, event):
+            return
+        name = self._name(event)
+        await self._cluster.create(EVENTS, _namespace(event), self._body(event, name))
+        self._written.keep(key, (name, 1))
+
+    async def _count_up(self, key: tuple[str, ...], event: RecordEvent) -> bool:
+        """False if the event has expired on the server."""
+        name, count = self._written[key]
+        now = age.format_seconds(self._clock.now())
+        patch = {"count": count + 1, "lastTimestamp": now, "message": event.message}
+        try:
+            await self._cluster.patch(EVENTS, _namespace(event), name, patch)
+        except NotFound:
+            return False
+        self._written.keep(key, (name, count + 1))
+        return True
 
     def _name(self, event: RecordEvent) -> str:
-        return f"{event.about['name']}.{int(self._clock.now() * 1e9):x}"
-
-    def _stamp(self) -> str:
-        return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        """Unique even when the clock has not moved."""
+        self._stamp = max(self._stamp + 1, int(self._clock.now() * 1e9))
+        return f"{event.about['name']}.{self._stamp:x}"
 
     def _body(self, event: RecordEvent, name: str) -> dict[str, Any]:
+        now = age.format_seconds(self._clock.now())
         return {
             "kind": "Event",
             "apiVersion": "v1",
-            "metadata": {"name": name, "namespace": self._namespace(event)},
+            "metadata": {"name": name, "namespace": _namespace(event)},
             "involvedObject": dict(event.about),
             "reason": event.reason,
             "message": event.message,
             "type": event.type,
             "count": 1,
-            "firstTimestamp": self._stamp(),
-            "lastTimestamp": self._stamp(),
+            "firstTimestamp": now,
+            "lastTimestamp": now,
             "source": {"component": event.component},
             "reportingComponent": event.component,
         }
 
 
-def about(raw: bytes) -> dict[str, str]:
-    """The reference an event needs, from an object's JSON."""
-    value = msgspec.json.decode(raw)
-    meta = value["metadata"]
-    found = {
-        "kind": value.get("kind", ""),
-        "apiVersion": value.get("apiVersion", ""),
-        "namespace": meta.get("namespace", ""),
-        "name": meta["name"],
-        "uid": meta.get("uid", ""),
-    }
-    return {key: text for key, text in found.items() if text}
+def _namespace(event: RecordEvent) -> str:
+    return event.about.get("namespace") or "default"

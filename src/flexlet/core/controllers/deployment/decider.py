@@ -1,0 +1,248 @@
+"""Drives rollouts: `rollout` says what the next step is, this module takes it.
+
+Only ReplicaSets are watched; their reports say enough of the pods.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.controllers import refusals
+from flexlet.core.controllers.adoption import Adoption
+from flexlet.core.controllers.deployment import revisions, rollout, sizes, status
+from flexlet.core.controllers.deployment.revisions import CONTROLLER
+from flexlet.core.controllers.deployment.rollout import Memory, Step
+from flexlet.core.controllers.queue import WorkQueue
+from flexlet.core.controllers.roster import Family, Roster
+from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished, view_of
+from flexlet.core.refs import DEPLOYMENTS, REPLICA_SETS
+from flexlet.core.views import deployment, replicaset
+from flexlet.core.views.deployment import DeploymentStatus, DeploymentView
+from flexlet.core.views.replicaset import ReplicaSetView
+
+COMPONENT: Final = "deployment-controller"
+
+
+class DeploymentDecider:
+    """Owns the picture of all Deployments and of the ReplicaSets they have or might adopt."""
+
+    name = "deployment"
+
+    def __init__(self) -> None:
+        self._deployments: dict[str, DeploymentView] = {}
+        self._sets: Roster[ReplicaSetView, Family[ReplicaSetView]] = Roster(CONTROLLER.kind, Family)
+        self._adoption = Adoption(DEPLOYMENTS, REPLICA_SETS, CONTROLLER)
+        self._queue = WorkQueue()
+        self._created: dict[str, str] = {}
+        self._refusals: dict[str, str] = {}
+        self._collided: set[str] = set()
+        self._dropped: set[str] = set()
+        self._untold: list[RecordEvent] = []
+
+    def fold(self, observation: Observation) -> None:
+        """Learn one thing."""
+        match observation:
+            case Seen(ref=ref) if ref == REPLICA_SETS:
+                self._look_at(self._sets.seen(view_of(observation, ReplicaSetView, replicaset.view)))
+            case Seen(ref=ref) if ref == DEPLOYMENTS:
+                self._seen(view_of(observation, DeploymentView, deployment.view))
+            case Vanished(ref=ref, uid=uid) if ref == REPLICA_SETS:
+                self._dropped.discard(uid)
+                self._look_at(self._sets.gone(uid, observation.namespace))
+            case Vanished(ref=ref, uid=uid) if ref == DEPLOYMENTS:
+                self._gone(uid)
+            case Absent(ref=ref, namespace=namespace, name=name) if ref == DEPLOYMENTS:
+                here = self._deployments.values()
+                for uid in [d.uid for d in here if (d.namespace, d.name) == (namespace, name)]:
+                    self._gone(uid)
+            case Failed():
+                self._failed(observation)
+            case _:
+                pass
+
+    def decide(self, now: float) -> ApiPlan:
+        """What the Deployments that changed, or whose time has come, need."""
+        actions: list[ApiAction] = [*self._untold]
+        self._untold.clear()
+        for uid in self._queue.take(now):
+            d = self._deployments.get(uid)
+            if d is not None:
+                found = self._look(d, now)
+                actions += found
+                if not found:
+                    self._queue.forgive(uid)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+
+    def _look(self, d: DeploymentView, now: float) -> list[ApiAction]:
+        everything = list(self._sets.crew(d.uid).values())
+        owned = [rs for rs in everything if d.selector.matches(rs.labels)]
+        actions = self._adoption.release(d, [rs for rs in everything if rs not in owned])
+        actions += self._adopt(d)
+        if actions:
+            return actions
+        if d.selector.empty:
+            return self._selecting_all(d)
+        if d.deleting:
+            return self._report(d, rollout.report(d, owned, now), "")
+        if d.uid in self._collided and not self._queue.held(d.uid) and revisions.find_new(d, owned) is None:
+            return self._count_collision(d)
+        return self._take(d, owned, rollout.next_step(d, owned, self._memory(d.uid), now))
+
+    def _memory(self, uid: str) -> Memory:
+        refusal = self._refusals.get(uid, "") if self._queue.held(uid) else ""
+        return Memory(created=self._created.get(uid, ""), refusal=refusal)
+
+    def _adopt(self, d: DeploymentView) -> list[ApiAction]:
+        actions = self._adoption.adopt(d, self._sets.adoptable(d.uid))
+        if actions:
+            self._queue.add(d.uid)
+        return actions
+
+    def _take(self, d: DeploymentView, owned: list[ReplicaSetView], step: Step) -> list[ApiAction]:
+        new = revisions.find_new(d, owned)
+        if new is not None:
+            self._refusals.pop(d.uid, None)
+            self._collided.discard(d.uid)
+        when = status.deadline(d, step.status)
+        if when is not None:
+            self._queue.add_at(d.uid, when)
+        if step.create:
+            return [self._create(d, owned)]
+        actions: list[ApiAction] = []
+        for rs in owned:
+            annotations = step.annotations if new is not None and rs.uid == new.uid else {}
+            actions += _resize(d, rs, step.sizes.get(rs.uid), annotations, is_new=rs is new)
+        actions += [self._drop(d, rs) for rs in step.drop if rs.uid not in self._dropped]
+        return actions + self._report(d, step.status, step.revision)
+
+    def _create(self, d: DeploymentView, owned: list[ReplicaSetView]) -> CreateObject:
+        size = sizes.starting_size(d, owned)
+        body = revisions.body(d, size, revisions.next_revision(owned))
+        name = self._created[d.uid] = body["metadata"]["name"]
+        text = f"Scaled up replica set {name} from 0 to {size}"
+        return CreateObject(
+            ref=REPLICA_SETS,
+            namespace=d.namespace,
+            body=body,
+            on_behalf_of=d.uid,
+            event=_event(d, "Normal", "ScalingReplicaSet", text) if size else None,
+        )
+
+    def _drop(self, d: DeploymentView, rs: ReplicaSetView) -> DeleteObject:
+        self._dropped.add(rs.uid)
+        return DeleteObject(ref=REPLICA_SETS, namespace=rs.namespace, name=rs.name, uid=rs.uid, on_behalf_of=d.uid)
+
+    def _count_collision(self, d: DeploymentView) -> list[ApiAction]:
+        """Another ReplicaSet has the name: the next hash takes the count in."""
+        self._collided.discard(d.uid)
+        count = (d.status.collision_count or 0) + 1
+        return self._report(d, msgspec.structs.replace(d.status, collision_count=count), "")
+
+    def _selecting_all(self, d: DeploymentView) -> list[ApiAction]:
+        text = "This deployment is selecting all pods. A non-empty selector is required."
+        if d.status.observed_generation >= d.generation:
+            return []
+        observed = msgspec.structs.replace(d.status, observed_generation=d.generation)
+        return [_event(d, "Warning", "SelectingAll", text), *self._report(d, observed, "")]
+
+    def _report(self, d: DeploymentView, wanted: DeploymentStatus, revision: str) -> list[ApiAction]:
+        patch: dict[str, Any] = {}
+        if revision and d.annotations.get(revisions.REVISION) != revision:
+            patch["metadata"] = {"annotations": {revisions.REVISION: revision}}
+        if wanted != d.status:
+            patch["status"] = status.value(wanted)
+        if not patch:
+            return []
+        return [
+            PatchObject(
+                ref=DEPLOYMENTS,
+                namespace=d.namespace,
+                name=d.name,
+                patch=patch,
+                subresource="status",
+                on_behalf_of=d.uid,
+            )
+        ]
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            self._queue.add(uid)
+
+    def _seen(self, d: DeploymentView) -> None:
+        before = self._deployments.get(d.uid)
+        if before == d:
+            return
+        if before is not None and before.generation != d.generation:
+            self._queue.forgive(d.uid)
+        self._deployments[d.uid] = d
+        created = f'"{self._created.get(d.uid, "")}"'
+        if any(created in condition["message"] for condition in d.status.conditions):
+            self._created.pop(d.uid, None)
+        self._sets.owner_seen(d.uid, d.namespace, d.selector)
+        self._queue.add(d.uid)
+
+    def _gone(self, uid: str) -> None:
+        d = self._deployments.pop(uid, None)
+        if d is None:
+            return
+        self._sets.owner_gone(uid, d.namespace)
+        self._adoption.start_over(uid)
+        self._created.pop(uid, None)
+        self._refusals.pop(uid, None)
+        self._collided.discard(uid)
+        self._queue.drop(uid)
+
+    def _failed(self, failed: Failed) -> None:
+        action = failed.action
+        if isinstance(action, RecordEvent) or action.on_behalf_of not in self._deployments:
+            return
+        uid = action.on_behalf_of
+        self._adoption.start_over(uid)
+        self._queue.refused(uid)
+        if isinstance(action, DeleteObject):
+            self._dropped.discard(action.uid)
+        elif isinstance(action, CreateObject) and failed.reason == "AlreadyExists":
+            self._collided.add(uid)
+        elif isinstance(action, CreateObject) and not refusals.is_ending_namespace(failed):
+            name = action.body["metadata"]["name"]
+            text = self._refusals[uid] = f'Failed to create new replica set "{name}": {failed.message}'
+            self._untold.append(_event(self._deployments[uid], "Warning", "ReplicaSetCreateError", text))
+
+
+def _resize(
+    d: DeploymentView, rs: ReplicaSetView, size: int | None, annotations: dict[str, str], *, is_new: bool
+) -> list[ApiAction]:
+    """One patch for all that changes on a ReplicaSet."""
+    spec: dict[str, int] = {}
+    if is_new and rs.min_ready_seconds != d.min_ready_seconds:
+        spec["minReadySeconds"] = d.min_ready_seconds
+    event = None
+    if size is not None:
+        noted = revisions.size_annotations(d)
+        annotations = annotations | {key: text for key, text in noted.items() if rs.annotations.get(key) != text}
+        if size != rs.replicas:
+            spec["replicas"] = size
+            way = "up" if size > rs.replicas else "down"
+            text = f"Scaled {way} replica set {rs.name} from {rs.replicas} to {size}"
+            event = _event(d, "Normal", "ScalingReplicaSet", text)
+    patch: dict[str, Any] = {"metadata": {"annotations": annotations}} if annotations else {}
+    if spec:
+        patch["spec"] = spec
+    if not patch:
+        return []
+    return [
+        PatchObject(
+            ref=REPLICA_SETS,
+            namespace=rs.namespace,
+            name=rs.name,
+            patch=patch,
+            on_behalf_of=d.uid,
+            event=event,
+        )
+    ]
+
+
+def _event(d: DeploymentView, kind: str, reason: str, message: str) -> RecordEvent:
+    return RecordEvent(about=CONTROLLER.about(d), type=kind, reason=reason, message=message, component=COMPONENT)

@@ -1,0 +1,1 @@
+"""ReplicaSets: keep as many pods of a template as asked for."""
