@@ -45,7 +45,7 @@ JSON = st.recursive(
         (b'"a\nb"', "invalid character '\\n' in string literal"),
         (b"'a'", "invalid character '\\'' looking for beginning of value"),
         (b"\xff", "invalid character 'ÿ' looking for beginning of value"),
-        (b"[" * 100_000, "unexpected end of JSON input"),
+        (b"[" * 100_000, "invalid character '[' exceeded max depth"),
         (b"[" * 100_000 + b"]" * 100_000, "invalid character '[' exceeded max depth"),
         (b"[1e400]", "json: cannot unmarshal number 1e400 into Go value of type float64"),
     ],
@@ -85,6 +85,32 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     with contextlib.suppress(gojson.SyntaxFault):
         gojson.decode(body)
         assert gojson._Scanner(body).fault() is None
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (b"[%s x]", "invalid character 'x' looking for beginning of value"),
+        (b"[%s NaN]", "invalid character 'N' looking for beginning of value"),
+        (b"[%s", "unexpected end of JSON input"),
+    ],
+)
+def test_long_documents_are_only_looked_at_roughly(body: bytes, fault: str) -> None:
+    """What is wrong with a long document is found at the speed of C, in fewer words."""
+    with pytest.raises(gojson.SyntaxFault) as caught:
+        gojson.decode(body % (b"1," * gojson.MAX_SCANNED))
+    assert caught.value.message == fault
+    assert gojson.decode(b'["\xff"%s]' % (b",1" * gojson.MAX_SCANNED))[0] == "\ufffd"
+
+
+def test_depth_is_limited() -> None:
+    """Two hundred levels are read, one more is refused; width is free."""
+    body = b'[{"a":' * 100 + b"1" + b"}]" * 100
+    assert json.dumps(gojson.decode(body)).count("[") == 100
+    assert len(gojson.decode(b"[" + b",".join([b"[]"] * 500) + b"]")) == 500
+    with pytest.raises(gojson.SyntaxFault) as caught:
+        gojson.decode(b"[" + body + b"]")
+    assert caught.value.message == "invalid character '[' exceeded max depth"
 
 
 def test_pairs_keep_what_dicts_lose() -> None:

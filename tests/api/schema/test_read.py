@@ -359,9 +359,11 @@ def test_free_values_are_taken_as_they_are() -> None:
 def test_documents_too_deep_are_refused() -> None:
     """A schema nested beyond the interpreter's stack is an error, not a crash."""
     depth = 400
-    body = b'{"spec":{"versions":[{"schema":{"openAPIV3Schema":%s{}%s}}]}}' % (b'{"not":' * depth, b"}" * depth)
+    nested: dict[str, Any] = {}
+    for _ in range(depth):
+        nested = {"not": nested}
     with pytest.raises(schema.Unreadable) as caught:
-        schema.read(DEFINITION, body)
+        schema.read_value(DEFINITION, {"spec": {"versions": [{"schema": {"openAPIV3Schema": nested}}]}})
     assert caught.value.message == "exceeded max depth"
 
 
