@@ -118,6 +118,11 @@ def test_files(flexlet: Any, tmp_path: Path) -> None:
     assert len(out.splitlines()) == 2
 
 
+def test_a_person_at_the_terminal_is_told_what_is_awaited(flexlet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stdin, "isatty", lambda _self: True)
+    assert flexlet("calc", "pod")[2] == ["reading pods from standard input; Ctrl-D ends them"]
+
+
 def container(**resources: Any) -> dict[str, Any]:
     return {"spec": {"containers": [{"name": "a", "resources": resources}]}}
 

@@ -40,6 +40,8 @@ def tasks(sources: Iterable[str], *, jsonl: bool = False, strict: bool = False) 
     for source in sources:
         try:
             if source == STDIN:
+                if sys.stdin.isatty():
+                    print("reading pods from standard input; Ctrl-D ends them", file=sys.stderr)
                 yield from _read(sys.stdin.buffer, "stdin", jsonl, strict)
             else:
                 with Path(source).open("rb") as file:

@@ -69,12 +69,14 @@ def figures_of_defaulted(pod: Pod, node_memory: int) -> PodFigures:
 def _cgroup(pod: Pod, requests: ResourceList, limits: ResourceList, qos: str) -> dict[str, int | Integers]:
     """Values that are set; what is absent stays as it is in the kernel."""
     values = pod_cgroup_of(pod, requests, limits, qos=qos)
-    result: dict[str, int | Integers] = {"hugetlb": {str(size): limit for size, limit in values.hugetlb.items()}}
+    shares = values.shares or cpu.MIN_SHARES
+    result: dict[str, int | Integers] = {
+        "cpu.weight": cpu.runtime_weight(shares),
+        "hugetlb": {str(size): limit for size, limit in values.hugetlb.items()},
+        "shares": shares,
+    }
     if values.quota is not None:
         result["cpu.max"] = values.quota
     if values.memory_max is not None:
         result["memory.max"] = values.memory_max
-    if values.shares is not None:
-        result["shares"] = values.shares
-        result["cpu.weight"] = cpu.runtime_weight(values.shares)
     return result
