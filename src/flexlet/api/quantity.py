@@ -8,8 +8,9 @@ DecimalExponent) decides how it prints and never how it compares: ``1Gi == 10737
 - negative fractions round away from zero on the fast parse path; on the arbitrary-precision one they round
   towards zero, after wrapping at 64 bits of nano-units.
 
-One position of our own: a decimal exponent beyond ±999 is refused, so that ``1e999999999`` cannot eat the memory
-of whoever parses it.
+Two positions of our own: a decimal exponent beyond ±999 is refused, so that ``1e999999999`` cannot eat the memory
+of whoever parses it; and amounts beyond 64 bits (``100E``) print in full and wrap evenly as integers, where
+upstream drops the suffix and answers 0 or a wrapped number depending on how they were written.
 """
 
 import functools
@@ -220,11 +221,12 @@ def _arbitrary(sign: str, whole: str, fraction: str, base: int, exponent: int, f
     else:
         scale += exponent
     nano = number * 10**scale if scale >= 0 else -(-number // 10**-scale)
-    if family == BINARY_SI:
-        nano = min(nano, MAX_INT64 * NANO)
-        if 0 < nano < NANO:
-            family = DECIMAL_SI
-    return Quantity(-nano if sign == "-" else nano, family, arbitrary=True)
+    capped = family == BINARY_SI and nano > MAX_INT64 * NANO
+    if capped:
+        nano = MAX_INT64 * NANO
+    if family == BINARY_SI and 0 < nano < NANO:
+        family = DECIMAL_SI
+    return Quantity(-nano if sign == "-" else nano, family, arbitrary=not capped)
 
 
 def _canonical_text(nano: int, family: str) -> str:
