@@ -73,7 +73,7 @@ def check_above(status: Object, first: str) -> list[FieldError]:
     replicas, available = status.get("replicas", 0), status.get("availableReplicas", 0)
     text = "cannot be greater than status.replicas"
     errors = [
-        fielderrors.invalid(f"status.{key}", status[key], text)
+        fielderrors.invalid(f"status.{key}", status.get(key, 0), text)
         for key in (first, "readyReplicas", "availableReplicas")
         if status.get(key, 0) > replicas
     ]
