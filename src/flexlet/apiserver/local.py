@@ -76,25 +76,43 @@ class LocalCluster:
         subresource: str = "",
     ) -> bytes:
         """Change an object; a resourceVersion inside makes it conditional."""
-        call = self._call(ref, namespace, name, subresource)
-        return (await self._rest.patch(call, Patch(kind, patch))).value
+        call, change = self._call(ref, namespace, name, subresource), Patch(kind, patch)
+        if _is_stored(call):
+            return (await self._rest.patch(call, change)).value
+        return (await self._rest.handle(Handled("patch", call, patch=change))).value
 
     async def update(
         self, ref: Ref, namespace: str, name: str, body: dict[str, Any], *, subresource: str = ""
     ) -> bytes:
         """Replace the whole object."""
-        return (await self._rest.update(self._call(ref, namespace, name, subresource), body)).value
+        call = self._call(ref, namespace, name, subresource)
+        if _is_stored(call):
+            return (await self._rest.update(call, body)).value
+        return (await self._rest.handle(Handled("update", call, finished.copy(body)))).value
 
     async def delete(self, ref: Ref, namespace: str, name: str, options: dict[str, Any] | None = None) -> None:
         """Delete with optional DeleteOptions."""
         await self._rest.delete(self._call(ref, namespace, name), deleteoptions.from_body(options or {}))
 
     def _call(self, ref: Ref, namespace: str, name: str, subresource: str = "") -> Call:
-        return Call(user=self._user, kind=self._kind(ref), namespace=namespace, name=name, subresource=subresource)
+        kind = self._kind(ref)
+        if bool(namespace) != kind.namespaced or (subresource and kind.subresource(subresource) is None):
+            raise _unknown()
+        return Call(user=self._user, kind=kind, namespace=namespace, name=name, subresource=subresource)
 
     def _kind(self, ref: Ref) -> Kind:
         kind = self._rest.registry.lookup(ref.group, ref.version, ref.plural)
         if kind is None:
-            message = "the server could not find the requested resource"
-            raise status.failure(404, "NotFound", message, status.StatusDetails())
+            raise _unknown()
         return kind
+
+
+def _is_stored(call: Call) -> bool:
+    """Whether a write on this path changes the stored object itself, unlike ``scale``."""
+    found = call.kind.subresource(call.subresource) if call.subresource else None
+    return found is None or found.update is not None
+
+
+def _unknown() -> status.ApiError:
+    message = "the server could not find the requested resource"
+    return status.failure(404, "NotFound", message, status.StatusDetails())
