@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import uuid
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from multidict import CIMultiDict
 from flexlet.api import status
 from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, YAML
+from flexlet.apiserver.rest.uids import new_uid
 
 GZIP_FROM_BYTES: Final = 128 * 1024
 TEXT: Final = "text/plain; charset=utf-8"
@@ -20,9 +20,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 def headers(media: str, warnings: Sequence[str] = ()) -> CIMultiDict[str]:
     """What every answer carries; each warning is a header line of its own."""
-    found = CIMultiDict(
-        {"Audit-Id": str(uuid.uuid4()), "Cache-Control": "no-cache, private", "Content-Type": media}
-    )
+    found = CIMultiDict({"Audit-Id": new_uid(), "Cache-Control": "no-cache, private", "Content-Type": media})
     for warning in dict.fromkeys(warnings):
         found.add("Warning", f'299 - "{_escaped(warning)}"')
     return found

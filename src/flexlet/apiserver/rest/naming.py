@@ -2,12 +2,12 @@
 
 import random
 import string
-import uuid
 from typing import Final
 
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.rest.call import Call, metadata_of
+from flexlet.apiserver.rest.uids import new_uid
 
 # Without vowels and look-alikes, so that no words appear; upstream's alphabet.
 SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -16,18 +16,13 @@ MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
 SYSTEM_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
-_random: Final = random.SystemRandom()
+_random: Final = random.Random()  # noqa: S311  names are no secrets
 
 
 def generated_name(base: str) -> str:
     """A name that begins with `base` and is most likely free."""
     suffix = "".join(_random.choice(SUFFIX_ALPHABET) for _ in range(SUFFIX_LENGTH))
     return base[:MAX_GENERATED_BASE] + suffix
-
-
-def new_uid() -> str:
-    """A uid for a new object."""
-    return str(uuid.uuid4())
 
 
 def place(call: Call, obj: Object) -> None:
