@@ -6,7 +6,7 @@ from typing import Final
 
 from flexlet.apiserver.admission.resource_quota import counting_of
 from flexlet.apiserver.auth.pki import Pki
-from flexlet.apiserver.housekeeping import clusterroles, csr, namespaces, serviceaccounts
+from flexlet.apiserver.housekeeping import clusterroles, csr, events, namespaces, serviceaccounts
 from flexlet.apiserver.housekeeping.quota import QuotaKeeper
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.core.gates import Gates
@@ -27,6 +27,7 @@ async def keep_up(cluster: Cluster, registry: Registry, pki: Pki, gates: Gates, 
         group.create_task(serviceaccounts.repair(cluster, pki.ca_pem, clock))
         group.create_task(clusterroles.aggregate(cluster, clock))
         group.create_task(csr.approve_and_sign(cluster, pki.authority, clock))
+        group.create_task(events.expire(cluster, clock))
         group.create_task(quotas.run())
         group.create_task(namespaces.terminate(cluster, clock, contents))
 
