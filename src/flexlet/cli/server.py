@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from flexlet.cli import address
 from flexlet.core import gates
-from flexlet.errors import ConfigError
 
 
 @click.command()
@@ -26,7 +26,7 @@ def server(data: Path, listen: str, kubeconfig: Path | None, feature_gates: str)
     from flexlet.apiserver.server import ApiServer, Settings
     from flexlet.apps.server import new_loop, serve
 
-    host, port = _address(listen)
+    host, port = address.parse(listen)
     settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))
 
     def ready(running: ApiServer) -> None:
@@ -35,10 +35,3 @@ def server(data: Path, listen: str, kubeconfig: Path | None, feature_gates: str)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(settings, kubeconfig, ready))
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"cannot listen on {text!r}: write HOST:PORT, such as 127.0.0.1:6443")
-    return host.strip("[]") or "127.0.0.1", int(port)
