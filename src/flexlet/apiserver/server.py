@@ -33,6 +33,7 @@ from flexlet.apiserver.http.openapi import OpenApi
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.resources import Resources
 from flexlet.apiserver.identities import Identities
+from flexlet.apiserver.kinds.certificate.requester import CertificateRequester
 from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.local import LocalCluster
 from flexlet.apiserver.proxy.pods import SUBRESOURCES, PodProxy
@@ -111,7 +112,8 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
         clock=clock,
         source=random.Random(),  # noqa: S311  names of volumes are no secrets
     )
-    rest = Rest(store, registry, (*plugins, RbacEscalation(who.authorizer)), clock.now)
+    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer))
+    rest = Rest(store, registry, admission, clock.now)
     endpoints.register(rest, who.reviews, who.tokens)
     return rest
 
