@@ -16,7 +16,7 @@ import msgspec
 Ref = tuple[str, str, str]
 
 
-class RecordEvent(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class RecordEvent(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """Tell people what happened to an object; repeated ones are counted, not piled up."""
 
     about: dict[str, str]
@@ -28,7 +28,7 @@ class RecordEvent(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     component: str
 
 
-class CreateObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class CreateObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """POST a new object, or to a subresource (`path` = ``web/binding``)."""
 
     ref: Ref
@@ -40,7 +40,7 @@ class CreateObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     event: RecordEvent | None = None
 
 
-class PatchObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class PatchObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """PATCH an object; `kind` is merge, json or strategic."""
 
     ref: Ref
@@ -54,13 +54,15 @@ class PatchObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     event: RecordEvent | None = None
 
 
-class DeleteObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class DeleteObject(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """DELETE an object, usually with a uid precondition so that a namesake is safe."""
 
     ref: Ref
     namespace: str = ""
     name: str
     uid: str = ""
+    resource_version: str = ""
+    """Empty, or the only version of the object that may be deleted."""
     grace_seconds: int | None = None
     propagation: str = ""
     reason: str = ""
@@ -68,7 +70,7 @@ class DeleteObject(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     event: RecordEvent | None = None
 
 
-class LookUp(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+class LookUp(msgspec.Struct, frozen=True, tag=True, tag_field="action", kw_only=True):
     """GET an object past all watches; it comes back as Seen, or as Absent."""
 
     ref: Ref
