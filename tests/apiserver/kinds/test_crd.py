@@ -111,3 +111,31 @@ def test_two_versions_with_schemas_of_their_own() -> None:
     assert complaints(crd) == [
         "spec.versions[0].schema.openAPIV3Schema.properties[a].items: Required value: must be specified",
     ]
+
+
+@pytest.mark.parametrize("case", recordings.scenarios("crd_conversions"))
+def test_conversions(case: Record) -> None:
+    """None, or a webhook that can be called."""
+    crd = definition()
+    crd["spec"]["conversion"] = case["conversion"]
+    assert complaints(crd) == case["errors"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted"),
+    [
+        ("https://example.com/approved", []),
+        ("unapproved, for tests", []),
+        ("odd", ["metadata.annotations[api-approved.kubernetes.io]"]),
+    ],
+)
+def test_groups_of_kubernetes_need_approval(annotation: str, wanted: list[str]) -> None:
+    """An address of the approval, or the admission that there is none."""
+    crd = definition()
+    crd["spec"]["group"] = "things.k8s.io"
+    crd["metadata"] |= {"name": "things.things.k8s.io", "annotations": {"api-approved.kubernetes.io": annotation}}
+    KIND.strategy.default(crd)
+    KIND.strategy.prepare_create(crd)
+    assert [error.field for error in KIND.strategy.validate(crd)] == wanted
+    unchanged = {**crd, "metadata": {**crd["metadata"], "resourceVersion": "1"}}
+    assert KIND.strategy.validate_update(unchanged, unchanged) == []

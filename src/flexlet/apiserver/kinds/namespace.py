@@ -50,7 +50,7 @@ class NamespaceStrategy(KindStrategy):
 
     def fields(self, obj: Object) -> dict[str, str]:
         """Namespaces are found by phase."""
-        return {"status.phase": obj.get("status", {}).get("phase", ""), "name": name_of(obj)}
+        return {"status.phase": obj.get("status", {}).get("phase", "")}
 
     def cells(self, obj: Object, now: float) -> list[Any]:
         """The phase."""
