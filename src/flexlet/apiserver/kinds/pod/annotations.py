@@ -11,10 +11,10 @@ from typing import Any, Final
 from flexlet.api import gojson, gotext
 from flexlet.api.fielderrors import forbidden, invalid
 from flexlet.apiserver.contract.kind import Object
+from flexlet.apiserver.kinds.pod.containerlists import containers_with_paths
 from flexlet.apiserver.kinds.pod.paths import validate_descending
 from flexlet.apiserver.kinds.pod.scheduling import validate_tolerations
 from flexlet.apiserver.kinds.pod.scope import Errors
-from flexlet.apiserver.kinds.pod.windows import containers_with_paths
 from flexlet.errors import InputError
 
 MIRROR: Final = "kubernetes.io/config.mirror"

@@ -7,7 +7,8 @@ from flexlet.api.pod import Container, Pod, PodSpec, ResourceRequirements
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.affinity import PREFERRED, REQUIRED
 from flexlet.apiserver.kinds.pod.annotations import APP_ARMOR
-from flexlet.apiserver.kinds.pod.defaults import all_containers, mirror_service_account
+from flexlet.apiserver.kinds.pod.containerlists import all_containers
+from flexlet.apiserver.kinds.pod.defaults import mirror_service_account
 from flexlet.apiserver.kinds.pod.disabled import drop_disabled_spec
 from flexlet.apiserver.kinds.pod.resources import amounts
 from flexlet.apiserver.kinds.pod.security import is_valid_app_armor

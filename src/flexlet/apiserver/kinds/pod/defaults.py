@@ -7,13 +7,13 @@ workloads settle themselves). Amounts are the business of `flexlet.core.resource
 Follows ``pkg/apis/core/v1/{defaults,conversion}.go``. Must stay true: defaulting twice changes nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.containerdefaults import default_container
+from flexlet.apiserver.kinds.pod.containerlists import all_containers
 from flexlet.apiserver.kinds.pod.volumedefaults import default_volume
-from flexlet.apiserver.kinds.pod.windows import CONTAINERS
 from flexlet.apiserver.kinds.shape import settle
 from flexlet.core.resources.defaults import default_pod_dict
 from flexlet.core.resources.rounding import round_list
@@ -87,12 +87,6 @@ def drop_legacy_annotations(obj: Object) -> None:
     if annotations:
         for key in _LEGACY_ANNOTATIONS:
             annotations.pop(key, None)
-
-
-def all_containers(spec: Object) -> Iterator[Object]:
-    """Init, regular and ephemeral containers, in upstream's order."""
-    for key in CONTAINERS:
-        yield from spec.get(key) or ()
 
 
 def _default_resources(pod: Object, spec: Object, *, pod_level: bool) -> None:

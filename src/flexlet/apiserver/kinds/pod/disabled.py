@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flexlet.apiserver.contract.kind import Object
-from flexlet.apiserver.kinds.pod.defaults import all_containers
+from flexlet.apiserver.kinds.pod.containerlists import all_containers
 
 STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 

@@ -5,8 +5,8 @@ from typing import Final
 from flexlet.api import addresses, names
 from flexlet.api.fielderrors import forbidden, invalid, not_supported, required, too_long
 from flexlet.apiserver.contract.kind import Object
+from flexlet.apiserver.kinds.pod.containerlists import containers_with_paths
 from flexlet.apiserver.kinds.pod.scope import Errors
-from flexlet.apiserver.kinds.pod.windows import containers_with_paths
 
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 MAX_NAMESERVERS: Final = 3

@@ -2,7 +2,7 @@
 
 from flexlet.api import gotext
 from flexlet.apiserver.contract.kind import Object
-from flexlet.apiserver.kinds.pod.windows import containers_with_paths
+from flexlet.apiserver.kinds.pod.containerlists import containers_with_paths
 
 _Port = tuple[str, int, str]
 """Path, host port and host IP."""

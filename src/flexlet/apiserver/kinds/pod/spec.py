@@ -14,6 +14,7 @@ from flexlet.apiserver.kinds.pod import network, scheduling, windows
 from flexlet.apiserver.kinds.pod.affinity import validate_affinity
 from flexlet.apiserver.kinds.pod.annotations import validate_pod_annotations, validate_profiles_agree
 from flexlet.apiserver.kinds.pod.claims import validate_resource_claims
+from flexlet.apiserver.kinds.pod.containerlists import CONTAINER_LISTS
 from flexlet.apiserver.kinds.pod.containers import (
     validate_containers,
     validate_ephemeral_containers,
@@ -182,7 +183,7 @@ def _validate_system(name: str, spec: Object, path: str, errors: Errors) -> None
 
 def _validate_file_keys(spec: Object, path: str, errors: Errors) -> None:
     """A variable that comes from a file needs that file's volume, an emptyDir."""
-    for key in windows.CONTAINERS:
+    for key in CONTAINER_LISTS:
         for i, container in enumerate(spec.get(key) or ()):
             for j, variable in enumerate(container.get("env") or ()):
                 reference = (variable.get("valueFrom") or {}).get("fileKeyRef")

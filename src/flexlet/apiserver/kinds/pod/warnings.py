@@ -11,11 +11,11 @@ from flexlet.api.quantity import Quantity
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.affinity import PREFERRED, REQUIRED
 from flexlet.apiserver.kinds.pod.annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
+from flexlet.apiserver.kinds.pod.containerlists import containers_with_paths
 from flexlet.apiserver.kinds.pod.creation import app_armor_profile
 from flexlet.apiserver.kinds.pod.oddaddresses import address_warnings
 from flexlet.apiserver.kinds.pod.portwarnings import port_warnings
 from flexlet.apiserver.kinds.pod.volumewarnings import volume_warnings
-from flexlet.apiserver.kinds.pod.windows import containers_with_paths
 
 Warnings = list[str]
 

@@ -4,15 +4,14 @@ flexlet runs no Windows nodes; a pod for one may still be stored, and the server
 """
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from flexlet.api import names
 from flexlet.api.fielderrors import forbidden, invalid
 from flexlet.apiserver.contract.kind import Object
+from flexlet.apiserver.kinds.pod.containerlists import all_containers, containers_with_paths
 from flexlet.apiserver.kinds.pod.scope import Errors
 
-CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
 MAX_GMSA_KIB: Final = 64
 MAX_DOMAIN: Final = 256
 MAX_USER: Final = 104
@@ -39,13 +38,6 @@ _CONTAINER_CONTEXT: Final = (
 )
 _LINUX_ONLY: Final = "cannot be set for a windows pod"
 _WINDOWS_ONLY: Final = "windows options cannot be set for a linux pod"
-
-
-def containers_with_paths(spec: Object, path: str) -> Iterator[tuple[Object, str]]:
-    """Every container of a spec with its path, in upstream's order."""
-    for key in CONTAINERS:
-        for i, container in enumerate(spec.get(key) or ()):
-            yield container, f"{path}.{key}[{i}]"
 
 
 def validate_linux(spec: Object, path: str, errors: Errors) -> None:
@@ -79,7 +71,7 @@ def _forbid(context: Object, keys: tuple[str, ...], path: str, errors: Errors) -
 def validate_host_process(spec: Object, path: str, errors: Errors) -> None:
     """Host process containers: all of a pod's or none, and only on the host network."""
     whole = _host_process(spec)
-    if whole is None and all(_host_process(c) is None for key in CONTAINERS for c in spec.get(key) or ()):
+    if whole is None and all(_host_process(c) is None for c in all_containers(spec)):
         return
     total = hosted = 0
     for container, field in containers_with_paths(spec, path):
