@@ -1,0 +1,134 @@
+"""Replaying one transcript: a fresh server, every line in order, what differs."""
+
+import asyncio
+import importlib
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+from tests.apiserver.replay import transcript
+from tests.apiserver.replay.bindings import TOKEN, Bindings
+from tests.apiserver.replay.client import Clients, Reply, encoded
+from tests.apiserver.replay.comparison import Difference, differences
+from tests.apiserver.replay.stage import Stage, World
+from tests.apiserver.replay.transcript import Line
+
+from flexlet.adapters.clock import SystemClock
+from flexlet.apiserver.server import Settings, serving
+
+PATIENCE: Final = 40
+PAUSE_S: Final = 0.05
+
+
+async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
+    """Every line of a transcript against a server of its own: line number to differences."""
+    stage: Stage = importlib.import_module(f"tests.apiserver.replay.stages.{name}").STAGE
+    script = transcript.lines(name, stage.generated)
+    settings = Settings(data=directory / "data")
+    async with serving(settings, SystemClock()) as server, Clients(server, directory) as clients:
+        run = Run(World(clients, Bindings(stage.unordered), script), stage)
+        return {line.seq: await run.line(line) for line in script}
+
+
+class Run:
+    """One transcript on its way."""
+
+    def __init__(self, world: World, stage: Stage) -> None:
+        self._world = world
+        self._stage = stage
+        self._bindings = world.bindings
+        self._etags: dict[str, str] = {}
+
+    async def line(self, line: Line) -> list[Difference]:
+        """Prepare, send and compare one line."""
+        if line.seq in self._stage.before:
+            await self._stage.before[line.seq](self._world)
+        kept = dict(self._bindings.values)
+        found = self._compare(line, await self._send(line))
+        for _ in range(PATIENCE if line.seq in self._stage.patient and found else 0):
+            await asyncio.sleep(PAUSE_S)
+            self._bindings.values = dict(kept)
+            found = self._compare(line, await self._send(line))
+            if not found:
+                break
+        return found
+
+    async def _send(self, line: Line) -> Reply:
+        clients = self._world.clients
+        await self._read_first(line)
+        url = clients.url(self._bindings.fill(line.path), self._filled(line.query))
+        headers = self._headers(line)
+        body = self._stage.bodies.get(line.seq, line.request_body)
+        self._bindings.scope = body.get("metadata", {}).get("uid", "") if isinstance(body, dict) else ""
+        if line.watches:
+            step = self._stage.during.get(line.seq)
+            during = (lambda: step(self._world)) if step is not None else None
+            return await clients.events(line.as_user, url, headers, len(line.response_body), during)
+        return await clients.send(line.as_user, line.method, url, headers, encoded(self._filled(body)))
+
+    async def _read_first(self, line: Line) -> None:
+        """A PUT of a version nobody has shown yet: its client had read the object just before."""
+        body = line.request_body
+        version = body.get("metadata", {}).get("resourceVersion", "") if isinstance(body, dict) else ""
+        name = version.strip("<>")
+        if line.method == "PUT" and TOKEN.fullmatch(version) and name not in self._bindings.values:
+            present = await self._world.do("GET", self._bindings.fill(line.path))
+            self._bindings.match(version, present["metadata"]["resourceVersion"])
+
+    def _headers(self, line: Line) -> dict[str, str]:
+        headers = dict(line.request_headers)
+        if "If-None-Match" in headers:
+            headers["If-None-Match"] = self._etags.get(headers["If-None-Match"], "")
+        if line.as_user == "token":
+            token = self._stage.tokens.get(line.seq) or self._bindings.values.get("jwt", "")
+            headers["Authorization"] = f"Bearer {token}"
+        return headers
+
+    def _filled(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self._bindings.fill(key): self._filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._filled(item) for item in value]
+        return self._bindings.fill(value) if isinstance(value, str) else value
+
+    def _compare(self, line: Line, reply: Reply) -> list[Difference]:
+        found: list[Difference] = []
+        if reply.status != line.status:
+            ours = f"{reply.status} {reply.data[:600].decode(errors='replace')}"
+            found.append(Difference("status", f"recorded {line.status}, ours {ours}"))
+        for name, value in line.response_headers.items():
+            found += self._header(name, value if isinstance(value, list) else [value], reply)
+        return found + differences(*_values(line, reply), self._bindings)
+
+    def _header(self, name: str, recorded: list[str], reply: Reply) -> list[Difference]:
+        ours = reply.headers.get(name.title(), [])
+        if name == "Etag" and len(ours) == 1:
+            ours = recorded if self._etags.setdefault(recorded[0], ours[0]) == ours[0] else ours
+        return differences({name: recorded}, {name: ours}, self._bindings) if recorded != ours else []
+
+
+def _values(line: Line, reply: Reply) -> tuple[Any, Any]:
+    """Both bodies as values of the same form."""
+    recorded, text = line.response_body, reply.data
+    if isinstance(recorded, str) and line.response_headers.get("Content-Type") == "application/yaml":
+        return _Text(re.sub(r": (<[^>]*>)", r': "\1"', recorded)).get_data(), _Text(text).get_data()
+    if isinstance(recorded, str):
+        return recorded, text.decode(errors="replace")
+    if recorded is None:
+        return None, text.decode(errors="replace") or None
+    try:
+        return recorded, msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return recorded, text.decode(errors="replace")
+
+
+class _Text(yaml.SafeLoader):
+    """YAML in which times stay text."""
+
+
+_Text.yaml_implicit_resolvers = {
+    key: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
+    for key, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

@@ -1,0 +1,141 @@
+"""What happens out of sight of a transcript: objects put there, controllers' work, writes during a watch."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from tests.apiserver.replay.bindings import Bindings
+from tests.apiserver.replay.client import Clients, encoded
+from tests.apiserver.replay.transcript import Line, lines
+
+JSON = {"Accept": "application/json", "Content-Type": "application/json"}
+WIDGETS: Final = 9
+ATTEMPTS: Final = 20
+PAUSE_S: Final = 0.05
+Body: TypeAlias = Mapping[str, Any]
+
+
+class World:
+    """A running server in the hands of whoever prepares a line."""
+
+    def __init__(self, clients: Clients, bindings: Bindings, script: tuple[Line, ...]) -> None:
+        self.clients = clients
+        self.bindings = bindings
+        self.recorded = {line.seq: line for line in script}
+
+    async def do(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Any:
+        """One request of the administrator that must succeed; gives the answer's value."""
+        url, query = path, {}
+        if "?" in path:
+            url, _, text = path.partition("?")
+            query = dict(part.split("=", 1) for part in text.split("&"))
+        headers = {**JSON, "Content-Type": media}
+        reply = await self.clients.send("", method, self.clients.url(url, query), headers, encoded(body))
+        assert reply.status < 300, f"{method} {path}: {reply.status} {reply.data.decode()}"
+        return msgspec.json.decode(reply.data)
+
+    async def create(self, path: str, body: Body) -> Any:
+        """Create an object in a collection."""
+        return await self.do("POST", path, body)
+
+    async def merge(self, path: str, body: Body) -> Any:
+        """Merge-patch an object."""
+        return await self.do("PATCH", path, body, "application/merge-patch+json")
+
+    async def widgets(self) -> None:
+        """The custom resource that several transcripts use, as crd.jsonl defines it."""
+        definition = next(line for line in lines("crd") if line.seq == WIDGETS)
+        created = await self.create(definition.path, definition.request_body)
+        await self.settled(f"{definition.path}/{created['metadata']['name']}", "Established")
+
+    async def as_recorded(self, seq: int, path: str = "", body: Body | None = None) -> None:
+        """Give an object the content that a line shows: the work of a controller or of somebody unseen."""
+        line = self.recorded[seq]
+        path = self.bindings.fill(path or line.path)
+        wanted = msgspec.json.decode(self.bindings.fill(json.dumps(body or line.response_body)))
+        for target in (f"{path}/status", path) if "status" in wanted else (path,):
+            present = await self.do("GET", path)
+            metadata = {
+                **wanted["metadata"],
+                **{key: present["metadata"][key] for key in ("uid", "resourceVersion")},
+            }
+            await self.do("PUT", target, {**wanted, "metadata": metadata})
+
+    async def status_of(self, seq: int, **changed: Any) -> None:
+        """Give an object the status that a line's answer shows, as its controller did before."""
+        line = self.recorded[seq]
+        path = self.bindings.fill(line.path.removesuffix("/status"))
+        status = msgspec.json.decode(self.bindings.fill(json.dumps({**line.response_body["status"], **changed})))
+        await self.do("PUT", f"{path}/status", {**await self.do("GET", path), "status": status})
+
+    async def settled(self, path: str, condition: str) -> None:
+        """Wait, not for long, until a condition of an object is True."""
+        for _ in range(ATTEMPTS):
+            status = (await self.do("GET", path)).get("status", {})
+            found = {item["type"]: item["status"] for item in status.get("conditions") or ()}
+            if found.get(condition) == "True":
+                return
+            await asyncio.sleep(PAUSE_S)
+
+    async def touch(self) -> None:
+        """A write somewhere else, so that the next list shows a later version."""
+        await self.create("/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "elsewhere-"}})
+
+    async def delete(self, path: str) -> Any:
+        """Delete an object."""
+        return await self.do("DELETE", path)
+
+    async def namespace(self, name: str, **metadata: Any) -> None:
+        """A namespace with what every namespace gets: an account and the CA."""
+        await self.create("/api/v1/namespaces", {"metadata": {"name": name, **metadata}})
+        for path in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+            await self.appears(f"/api/v1/namespaces/{name}/{path}")
+
+    async def appears(self, path: str) -> Any:
+        """Wait for an object that the server makes by itself."""
+        watched, _, name = path.rpartition("/")
+        query = {"watch": "1", "fieldSelector": f"metadata.name={name}"}
+        await self.clients.events("", self.clients.url(watched, query), JSON, 1, None)
+        return await self.do("GET", path)
+
+
+Step: TypeAlias = Callable[[World], Awaitable[object]]
+
+
+def status_of(seq: int, **changed: Any) -> Step:
+    """A controller writes the status that a later line shows, but for what the line itself changes."""
+    return lambda world: world.status_of(seq, **changed)
+
+
+def as_recorded(seq: int) -> Step:
+    """Somebody unseen writes the object that a later line shows."""
+    return lambda world: world.as_recorded(seq)
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """The unrecorded part of a transcript, by line."""
+
+    before: Mapping[int, Step] = {}
+    """Done before a line is sent."""
+    during: Mapping[int, Step] = {}
+    """Done while a line's watch is open."""
+    bodies: Mapping[int, Any] = {}
+    """Bodies that the recording could not keep as they were: values, or finished bytes."""
+    tokens: Mapping[int, str] = {}
+    """Bearer tokens; the last one seen if not given."""
+    patient: frozenset[int] = frozenset()
+    """Lines whose answer needs the server's own loops: asked again until it is there."""
+    unordered: frozenset[int] = frozenset()
+    """Numbers of resource versions that controllers made at a time of their own."""
+    generated: Mapping[str, str] = {}
+    """Generated texts that the recording kept, and the placeholder for each."""
+
+
+def pod(name: str, **spec: Any) -> Body:
+    """A small pod that no scheduler takes."""
+    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    container = {"name": "c", "image": "busybox:1", "command": ["sleep", "1d"], "resources": resources}
+    plain = {"schedulerName": "none", "automountServiceAccountToken": False, "containers": [container]}
+    return {"metadata": {"name": name}, "spec": {**plain, **spec}}
