@@ -28,7 +28,9 @@ def validate_ephemeral(value: Object, path: str, errors: Errors) -> None:
     validate_labels(metadata.get("labels") or {}, f"{field}.metadata.labels", errors)
     for key in metadata:
         if key not in _TEMPLATE_METADATA and metadata[key]:
-            errors.append(forbidden(f"{field}.metadata.{key}", "cannot be set"))
+            # Upstream takes the name from the Go field.
+            shown = "uID" if key == "uid" else key
+            errors.append(forbidden(f"{field}.metadata.{shown}", "cannot be set"))
     _validate_claim_spec(template.get("spec") or {}, f"{field}.spec", errors)
 
 

@@ -20,11 +20,16 @@ _REFERENCE: Final = re.compile(
 _IDENTIFIER: Final = re.compile(r"[a-f0-9]{64}")
 _DIGEST_LENGTHS: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
 _MAX_NAME: Final = 255
+_MAX_REMEMBERED: Final = 512
 
 
-@functools.lru_cache(maxsize=4096)
 def is_latest(image: str) -> bool:
     """Whether pulling this image means pulling whatever is newest."""
+    # Nobody shall fill the memory with long names.
+    return _remembered(image) if len(image) <= _MAX_REMEMBERED else _is_latest(image)
+
+
+def _is_latest(image: str) -> bool:
     if _IDENTIFIER.fullmatch(image):
         return False
     match = _REFERENCE.fullmatch(image)
@@ -46,3 +51,6 @@ def _is_known_digest(digest: str | None) -> bool:
         return True
     algorithm, _, hexadecimal = digest.partition(":")
     return _DIGEST_LENGTHS.get(algorithm) == len(hexadecimal) and hexadecimal == hexadecimal.lower()
+
+
+_remembered: Final = functools.lru_cache(maxsize=4096)(_is_latest)
