@@ -6,6 +6,7 @@ Reading follows Go's ``time.Parse`` including its errors, since clients see them
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -25,6 +26,7 @@ _YEAR: Final = 365
 # A layout is literals and elements in turn; the name of an element is what Go's errors call it.
 _ELEMENT: Final = re.compile(r"2006|01|02|15|04|05|\.000000|Z07:00|[-T:]")
 _is_plain: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII).fullmatch
+_is_plain_micro: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII).fullmatch
 _RANGES: Final = {"01": ("month", 1, 12), "15": ("hour", 0, 23), "04": ("minute", 0, 59), "05": ("second", 0, 59)}
 
 
@@ -75,12 +77,12 @@ def format_micro(moment: float) -> str:
 
 def canonical(text: str) -> str:
     """A Time as the server stores it: UTC, whole seconds."""
-    return text if _fast(text) else _rendered(parse(text), "%H:%M:%SZ")
+    return text if _fast(text, _is_plain) else _rendered(parse(text), "%H:%M:%SZ")
 
 
 def canonical_micro(text: str) -> str:
     """A MicroTime as the server stores it: UTC, six digits."""
-    return _rendered(parse_micro(text), "%H:%M:%S.%fZ")
+    return text if _fast(text, _is_plain_micro) else _rendered(parse_micro(text), "%H:%M:%S.%fZ")
 
 
 def _rendered(moment: datetime, clock: str) -> str:
@@ -90,17 +92,17 @@ def _rendered(moment: datetime, clock: str) -> str:
 
 def parse(text: str) -> datetime:
     """Read a Time; InputError in Go's words if it is none."""
-    return _fast(text) or _Reader(text, RFC3339).read()
+    return _fast(text, _is_plain) or _Reader(text, RFC3339).read()
 
 
 def parse_micro(text: str) -> datetime:
     """Read a MicroTime, which must have six digits of a second."""
-    return _Reader(text, RFC3339_MICRO).read()
+    return _fast(text, _is_plain_micro) or _Reader(text, RFC3339_MICRO).read()
 
 
-def _fast(text: str) -> datetime | None:
+def _fast(text: str, is_plain: Callable[[str], object]) -> datetime | None:
     """The form the server itself writes, without a walk over the layout."""
-    if not _is_plain(text):
+    if not is_plain(text):
         return None
     try:
         return datetime.fromisoformat(text)
