@@ -103,8 +103,10 @@ def _options(action: DeleteObject) -> dict[str, object]:
     options: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if action.grace_seconds is not None:
         options["gracePeriodSeconds"] = action.grace_seconds
-    if action.uid:
-        options["preconditions"] = {"uid": action.uid}
+    preconditions = {"uid": action.uid, "resourceVersion": action.resource_version}
+    preconditions = {key: value for key, value in preconditions.items() if value}
+    if preconditions:
+        options["preconditions"] = preconditions
     if action.propagation:
         options["propagationPolicy"] = action.propagation
     return options

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from flexlet.api.meta import OwnerReference
 from flexlet.api.selectors import LabelSelector
+from flexlet.core.controllers.templates import Controller
 
 
 class Thing(Protocol):
@@ -86,8 +87,8 @@ C = TypeVar("C", bound=Crew)  # type: ignore[type-arg]
 class Roster(Generic[T, C]):
     """The things of all owners of one kind."""
 
-    def __init__(self, kind: str, make: Callable[[], C]) -> None:
-        self._kind = kind
+    def __init__(self, controller: Controller, make: Callable[[], C]) -> None:
+        self._controller = controller
         self._make = make
         self._crews: dict[str, C] = {}
         self._owner_of: dict[str, str] = {}
@@ -101,6 +102,10 @@ class Roster(Generic[T, C]):
         if crew is None:
             crew = self._crews[owner] = self._make()
         return crew
+
+    def find(self, owner: str) -> C | None:
+        """The things of an owner, if there are any."""
+        return self._crews.get(owner)
 
     def adoptable(self, owner: str) -> list[T]:
         """Orphans that the owner's selector matches."""
@@ -124,7 +129,7 @@ class Roster(Generic[T, C]):
     def seen(self, thing: T) -> set[str]:
         """A thing was seen; the owners that need a look."""
         owner = thing.controller
-        mine = owner.uid if owner is not None and owner.kind == self._kind else ""
+        mine = owner.uid if owner is not None and self._controller.is_meant(owner) else ""
         touched: set[str] = set()
         if self._owner_of.get(thing.uid, mine) != mine:
             touched |= self._leave(thing.uid)

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api import names
+from flexlet.api.meta import OwnerReference
 from flexlet.core.views.objects import ObjectView
 
 HASH_LABEL: Final = "pod-template-hash"
@@ -28,6 +29,11 @@ class Controller(msgspec.Struct, frozen=True):
 
     api_version: str
     kind: str
+
+    def is_meant(self, owner: OwnerReference) -> bool:
+        """Whether a reference is to this kind, in whatever version."""
+        group = self.api_version.rpartition("/")[0]
+        return owner.kind == self.kind and owner.api_version.rpartition("/")[0] == group
 
     def reference(self, owner: ObjectView) -> dict[str, Any]:
         """The ownerReference of a controlled object."""

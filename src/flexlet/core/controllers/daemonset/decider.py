@@ -37,7 +37,7 @@ class DaemonSetDecider:
     def __init__(self) -> None:
         self._sets: dict[str, DaemonSetView] = {}
         self._nodes: dict[str, NodeView] = {}
-        self._pods: Roster[PodView, Fleet] = Roster(CONTROLLER.kind, Fleet)
+        self._pods: Roster[PodView, Fleet] = Roster(CONTROLLER, Fleet)
         self._adoption = Adoption(DAEMON_SETS, PODS, CONTROLLER)
         self._queue = WorkQueue()
         self._untold: list[RecordEvent] = []

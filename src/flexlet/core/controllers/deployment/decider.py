@@ -32,7 +32,7 @@ class DeploymentDecider:
 
     def __init__(self) -> None:
         self._deployments: dict[str, DeploymentView] = {}
-        self._sets: Roster[ReplicaSetView, Family[ReplicaSetView]] = Roster(CONTROLLER.kind, Family)
+        self._sets: Roster[ReplicaSetView, Family[ReplicaSetView]] = Roster(CONTROLLER, Family)
         self._adoption = Adoption(DEPLOYMENTS, REPLICA_SETS, CONTROLLER)
         self._queue = WorkQueue()
         self._created: dict[str, str] = {}

@@ -36,7 +36,7 @@ class ReplicaSetDecider:
     def __init__(self) -> None:
         self._sets: dict[str, ReplicaSetView] = {}
         self._siblings: dict[str, set[str]] = {}
-        self._pods: Roster[PodView, Group] = Roster(CONTROLLER.kind, Group)
+        self._pods: Roster[PodView, Group] = Roster(CONTROLLER, Group)
         self._adoption = Adoption(REPLICA_SETS, PODS, CONTROLLER)
         self._queue = WorkQueue()
         self._batch: dict[str, int] = {}

@@ -1,0 +1,278 @@
+"""Runs Jobs: pods, counts, conditions, and the deletion of Jobs that have been over for long enough.
+
+Follows ``pkg/controller/job`` and ``ttlafterfinished``. A look settles the accounts, decides whether the Job ends,
+and otherwise mans it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.controllers import refusals
+from flexlet.core.controllers.adoption import Adoption
+from flexlet.core.controllers.conditions import Condition
+from flexlet.core.controllers.job import accounts, ending, manning, status
+from flexlet.core.controllers.job.accounts import Accounts
+from flexlet.core.controllers.job.backoff import Backoff
+from flexlet.core.controllers.job.gang import FINALIZER, Gang, is_tracked
+from flexlet.core.controllers.job.manning import CONTROLLER
+from flexlet.core.controllers.queue import WorkQueue
+from flexlet.core.controllers.roster import Roster
+from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished, view_of
+from flexlet.core.refs import JOBS, PODS
+from flexlet.core.views import job as jobs
+from flexlet.core.views import pod as pods
+from flexlet.core.views.job import JobView
+from flexlet.core.views.pod import PodView
+
+COMPONENT: Final = "job-controller"
+BURST: Final = 500
+
+
+class JobDecider:
+    """Owns the picture of all Jobs and of the pods they have or might adopt."""
+
+    name = "job"
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, JobView] = {}
+        self._pods: Roster[PodView, Gang] = Roster(CONTROLLER, Gang)
+        self._adoption = Adoption(JOBS, PODS, CONTROLLER)
+        self._queue = WorkQueue()
+        self._backoffs: dict[str, Backoff] = {}
+        self._untold: list[RecordEvent] = []
+
+    def fold(self, observation: Observation) -> None:
+        """Learn one thing."""
+        match observation:
+            case Seen(ref=ref) if ref == PODS:
+                self._look_at(self._pods.seen(view_of(observation, PodView, pods.view)))
+            case Seen(ref=ref) if ref == JOBS:
+                self._seen(view_of(observation, JobView, jobs.view))
+            case Vanished(ref=ref, uid=uid) if ref == PODS:
+                self._look_at(self._pods.gone(uid, observation.namespace))
+            case Vanished(ref=ref, uid=uid) if ref == JOBS:
+                self._gone(uid)
+            case Absent(ref=ref, namespace=namespace, name=name) if ref == JOBS:
+                for uid in [j.uid for j in self._jobs.values() if (j.namespace, j.name) == (namespace, name)]:
+                    self._gone(uid)
+            case Failed():
+                self._failed(observation)
+            case _:
+                pass
+
+    def decide(self, now: float) -> ApiPlan:
+        """What the Jobs that changed, or whose time has come, need."""
+        actions: list[ApiAction] = [*self._untold]
+        self._untold.clear()
+        for uid in self._queue.take(now):
+            if len(actions) >= BURST:
+                self._queue.add(uid)
+                continue
+            job = self._jobs.get(uid)
+            found = self._left_behind(uid) if job is None else self._look(job, now)
+            actions += found
+            if not found:
+                self._queue.forgive(uid)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+
+    def _look(self, job: JobView, now: float) -> list[ApiAction]:
+        if job.managed_by != jobs.OWN_CONTROLLER:
+            return []
+        end = ending.finished(job)
+        if end is not None:
+            return self._left_behind(job.uid) or self._expire(job, end, now)
+        gang = self._pods.crew(job.uid)
+        strays = [pod for pod in gang.pods.values() if not job.selector.matches(pod.labels)]
+        actions = self._adoption.release(job, strays) + self._adopt(job)
+        return actions or self._work(job, gang, now)
+
+    def _adopt(self, job: JobView) -> list[ApiAction]:
+        actions = self._adoption.adopt(job, self._pods.adoptable(job.uid), (FINALIZER,))
+        if actions:
+            self._queue.add(job.uid)
+        return actions
+
+    def _work(self, job: JobView, gang: Gang, now: float) -> list[ApiAction]:
+        """One step of a Job that has not ended."""
+        target = ending.decided(job)
+        heading = target["type"] if target else ""
+        books = accounts.settle(job, gang, failing=heading == ending.FAILURE, succeeding=heading == ending.SUCCESS)
+        self._backoffs.setdefault(job.uid, Backoff()).note(books.new_succeeded, books.new_failed)
+        draft = status.Draft.of(job, now)
+        target = target or ending.failure(job, gang, books, draft.started, now)
+        actions: list[ApiAction] = [_release(job, pod) for pod in books.releasable]
+        if target is not None:
+            actions += [_delete(job, gang, pod) for pod in gang.active()]
+        elif not job.deleting and not self._queue.held(job.uid):
+            moves = self._man(job, gang, books, now)
+            if any(isinstance(move, CreateObject) for move in moves):
+                return actions + moves
+            actions += moves
+            target = ending.success(job, books, len(gang.active()), now)
+            if target is None:
+                draft.note_suspension(job, now)
+        self._watch_deadline(job, draft)
+        return actions + self._report(job, gang, books, draft, target, now)
+
+    def _man(self, job: JobView, gang: Gang, books: Accounts, now: float) -> list[ApiAction]:
+        """Create or delete pods, never both in one round."""
+        active = gang.active()
+        want = 0 if job.suspend else manning.wanted(job, len(active), books)
+        doomed = manning.surplus(job, active, max(0, len(active) - want), now)[:BURST]
+        if doomed:
+            return [action for pod in doomed for action in _discard(job, gang, pod)]
+        waiting = len(gang.terminating()) if job.only_replace_failed else 0
+        missing = min(want - waiting - len(active), BURST)
+        if missing <= 0:
+            return []
+        until = self._backoffs[job.uid].until()
+        if until > now:
+            self._queue.add_at(job.uid, until)
+            return []
+        return [_create(job, body) for body in manning.bodies(job, gang, books, missing)]
+
+    def _watch_deadline(self, job: JobView, draft: "status.Draft") -> None:
+        when = ending.deadline(job, draft.started)
+        if when is not None:
+            self._queue.add_at(job.uid, when)
+
+    def _report(
+        self,
+        job: JobView,
+        gang: Gang,
+        books: Accounts,
+        draft: "status.Draft",
+        target: Condition | None,
+        now: float,
+    ) -> list[ApiAction]:
+        decided = ending.decided(job)
+        if target is not None and decided is None:
+            draft.conditions.append(target)
+            draft.start(now)
+        elif decided is not None and status.is_over(gang, books):
+            draft.finish(decided, now)
+        wanted = status.reported(job, gang, books, draft)
+        if wanted == job.status:
+            return []
+        return [_status_patch(job, status.value(wanted), draft.event)]
+
+    def _expire(self, job: JobView, end: Condition, now: float) -> list[ApiAction]:
+        when = ending.expiry(job, end)
+        if when is None:
+            return []
+        if when > now:
+            self._queue.add_at(job.uid, when)
+            return []
+        return [
+            DeleteObject(
+                ref=JOBS,
+                namespace=job.namespace,
+                name=job.name,
+                uid=job.uid,
+                propagation="Foreground",
+                on_behalf_of=job.uid,
+            )
+        ]
+
+    def _left_behind(self, uid: str) -> list[ApiAction]:
+        """Pods of a Job that is over or gone need not wait for anyone to count them."""
+        gang = self._pods.find(uid)
+        tracked = [pod for pod in gang.pods.values() if is_tracked(pod)] if gang else []
+        return [_release_for(uid, pod) for pod in tracked]
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            self._queue.add(uid)
+
+    def _seen(self, job: JobView) -> None:
+        before = self._jobs.get(job.uid)
+        if before == job:
+            return
+        if before is not None and before.generation != job.generation:
+            self._queue.forgive(job.uid)
+        self._jobs[job.uid] = job
+        self._pods.owner_seen(job.uid, job.namespace, job.selector)
+        self._queue.add(job.uid)
+
+    def _gone(self, uid: str) -> None:
+        job = self._jobs.pop(uid, None)
+        if job is None:
+            return
+        self._pods.owner_gone(uid, job.namespace)
+        self._adoption.start_over(uid)
+        self._backoffs.pop(uid, None)
+        self._queue.drop(uid)
+        self._queue.add(uid)
+
+    def _failed(self, failed: Failed) -> None:
+        action = failed.action
+        if isinstance(action, RecordEvent) or not action.on_behalf_of:
+            return
+        uid = action.on_behalf_of
+        self._adoption.start_over(uid)
+        self._queue.refused(uid)
+        gang, job = self._pods.find(uid), self._jobs.get(uid)
+        if isinstance(action, DeleteObject) and gang is not None:
+            gang.take_back(action.uid)
+        if isinstance(action, CreateObject) and job is not None and not refusals.is_ending_namespace(failed):
+            self._untold.append(_event(job, "Warning", "FailedCreate", f"Error creating: {failed.message}"))
+
+
+def _create(job: JobView, body: dict[str, Any]) -> CreateObject:
+    return CreateObject(
+        ref=PODS,
+        namespace=job.namespace,
+        body=body,
+        on_behalf_of=job.uid,
+        event=_event(job, "Normal", "SuccessfulCreate", "Created pod: {name}"),
+    )
+
+
+def _delete(job: JobView, gang: Gang, pod: PodView) -> DeleteObject:
+    gang.send_away(pod)
+    return DeleteObject(
+        ref=PODS,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        on_behalf_of=job.uid,
+        event=_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
+    )
+
+
+def _discard(job: JobView, gang: Gang, pod: PodView) -> list[ApiAction]:
+    """Delete a pod that is not to count as failed: without its finalizer nobody looks at how it ends."""
+    released: Sequence[ApiAction] = [_release(job, pod)] if is_tracked(pod) else []
+    return [*released, _delete(job, gang, pod)]
+
+
+def _release(job: JobView, pod: PodView) -> PatchObject:
+    return _release_for(job.uid, pod)
+
+
+def _release_for(uid: str, pod: PodView) -> PatchObject:
+    return PatchObject(
+        ref=PODS,
+        namespace=pod.namespace,
+        name=pod.name,
+        patch={"metadata": {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}},
+        kind="strategic",
+        on_behalf_of=uid,
+    )
+
+
+def _status_patch(job: JobView, value: dict[str, Any], event: tuple[str, str, str] | None) -> PatchObject:
+    return PatchObject(
+        ref=JOBS,
+        namespace=job.namespace,
+        name=job.name,
+        patch={"status": value},
+        subresource="status",
+        on_behalf_of=job.uid,
+        event=_event(job, *event) if event else None,
+    )
+
+
+def _event(job: JobView, kind: str, reason: str, message: str) -> RecordEvent:
+    return RecordEvent(about=CONTROLLER.about(job), type=kind, reason=reason, message=message, component=COMPONENT)
