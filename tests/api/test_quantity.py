@@ -238,3 +238,10 @@ def test_amounts_beyond_64_bits() -> None:
     quantity = Quantity.parse("100E")
     assert (str(quantity), quantity.value, str(quantity + quantity)) == ("100E", 10**20 - 5 * 2**64, "200E")
     assert str(Quantity.parse("1000E")) == "1000E"
+
+
+def test_a_text_too_long_to_mean_anything_is_refused() -> None:
+    """Digits by the thousand would be read at great cost, and kept in the cache."""
+    assert Quantity.parse("1" + "0" * 255).value == 0
+    with pytest.raises(InputError, match="unable to parse numeric part"):
+        Quantity.parse("1" * 257)

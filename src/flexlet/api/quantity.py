@@ -8,8 +8,8 @@ DecimalExponent) decides how it prints and never how it compares: ``1Gi == 10737
 - negative fractions round away from zero on the fast parse path; on the arbitrary-precision one they round
   towards zero, after wrapping at 64 bits of nano-units.
 
-Two positions of our own: a decimal exponent beyond ±999 is refused, so that ``1e999999999`` cannot eat the memory
-of whoever parses it; and amounts beyond 64 bits (``100E``) print in full and wrap evenly as integers, where
+Positions of our own: a decimal exponent beyond ±999 and a text beyond 256 characters are refused, so that
+``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts beyond 64 bits (``100E``) print in full and wrap evenly as integers, where
 upstream drops the suffix and answers 0 or a wrapped number depending on how they were written.
 """
 
@@ -27,6 +27,7 @@ NANO: Final = 10**9
 MILLI: Final = 10**6
 MAX_INT64: Final = 2**63 - 1
 MAX_EXPONENT: Final = 999
+MAX_LENGTH: Final = 256
 
 _DECIMAL_SUFFIXES: Final = {
     "n": -9,
@@ -164,6 +165,8 @@ def parse(text: str) -> Quantity:
     """Read `text` or raise InputError; results are shared, so equal texts are cheap."""
     if text == "0":
         return ZERO
+    if len(text) > MAX_LENGTH:
+        raise InputError(_WRONG_NUMBER)
     match = _SHAPE.fullmatch(text)
     if match is None or not text:
         raise InputError(_WRONG_SHAPE)
