@@ -9,8 +9,9 @@ DecimalExponent) decides how it prints and never how it compares: ``1Gi == 10737
   towards zero, after wrapping at 64 bits of nano-units.
 
 Positions of our own: a decimal exponent beyond ±999 and a text beyond 256 characters are refused, so that
-``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts beyond 64 bits (``100E``) print in full and wrap evenly as integers, where
-upstream drops the suffix and answers 0 or a wrapped number depending on how they were written.
+``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts beyond 64 bits
+(``100E``) print in full and wrap evenly as integers, where upstream drops the suffix and answers 0 or a wrapped
+number depending on how they were written.
 """
 
 import functools
