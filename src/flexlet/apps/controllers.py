@@ -94,8 +94,14 @@ class Wiring:
 
 def workload_loops(cluster: Cluster, clock: Clock, kinds: Iterable[Kind] | None = None) -> list[Part]:
     """Scheduler and controllers; `kinds` are what the server serves, the built-in ones unless told."""
-    served = collected(builtin_kinds(Gates().enabled) if kinds is None else kinds)
     wiring = Wiring(cluster, clock)
+    add_workloads(wiring, kinds)
+    return wiring.parts()
+
+
+def add_workloads(wiring: Wiring, kinds: Iterable[Kind] | None = None) -> None:
+    """Wire up the scheduler and the controllers, beside whatever else shares the feeds."""
+    served = collected(builtin_kinds(Gates().enabled) if kinds is None else kinds)
     wiring.add(SchedulerDecider(), (refs.PODS, refs.NODES, refs.NAMESPACES, refs.BUDGETS), pace_s=0.0)
     wiring.add(ReplicaSetDecider(), (refs.REPLICA_SETS, refs.PODS))
     wiring.add(DeploymentDecider(), (refs.DEPLOYMENTS, refs.REPLICA_SETS))
@@ -105,7 +111,6 @@ def workload_loops(cluster: Cluster, clock: Clock, kinds: Iterable[Kind] | None 
     wiring.add(PodGcDecider(), (refs.NODES, refs.PODS))
     wiring.add(DisruptionDecider(), (refs.BUDGETS, refs.REPLICA_SETS, refs.DEPLOYMENTS, refs.PODS))
     wiring.add(CollectorDecider(served), [one.ref for one in served])
-    return wiring.parts()
 
 
 def collected(kinds: Iterable[Kind]) -> list[Served]:

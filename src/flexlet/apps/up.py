@@ -14,15 +14,11 @@ import msgspec
 from flexlet import __version__
 from flexlet.apiserver.auth.kubeconfig import write_kubeconfig
 from flexlet.apiserver.server import ApiServer, Settings, serving
-from flexlet.apps.controllers import workload_loops
+from flexlet.apps.controllers import Wiring, add_workloads
+from flexlet.core import refs
 from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import Machine
-from flexlet.engine.executor import Executor
-from flexlet.engine.feed import Feed
-from flexlet.engine.loop import Loop
-from flexlet.engine.recorder import Recorder
 from flexlet.ports.clock import Clock
-from flexlet.ports.cluster import NODES, PODS, Cluster
 
 
 class Hollow(msgspec.Struct, frozen=True):
@@ -48,19 +44,13 @@ async def up(
     async with serving(settings, clock) as server:
         write_kubeconfig(kubeconfig, server.kubeconfig())
         async with asyncio.TaskGroup() as group:
-            loops = [*workload_loops(server.cluster, clock), *hollow_loops(server.cluster, clock, hollow)]
-            tasks = [group.create_task(loop.run()) for loop in loops]
+            wiring = Wiring(server.cluster, clock)
+            add_workloads(wiring, server.rest.registry.kinds())
+            if hollow.count:
+                fleet = Fleet(hollow.names, hollow.machine, __version__)
+                wiring.add(fleet, (refs.NODES, refs.PODS), pace_s=0.0)
+            tasks = [group.create_task(part.run()) for part in wiring.parts()]
             ready(server)
             await stop.wait()
             for task in tasks:
                 task.cancel()
-
-
-def hollow_loops(cluster: Cluster, clock: Clock, hollow: Hollow) -> list[Loop]:
-    """The loop that simulates the nodes; none if there are none."""
-    if not hollow.count:
-        return []
-    fleet = Fleet(hollow.names, hollow.machine, __version__)
-    feeds = [Feed(cluster, clock, ref) for ref in (NODES, PODS)]
-    executor = Executor(cluster, Recorder(cluster, clock), concurrency=128)
-    return [Loop(fleet, feeds, executor, clock)]
