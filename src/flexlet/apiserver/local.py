@@ -5,6 +5,7 @@ the caller is the server itself or a part it started. Bodies are taken as truste
 """
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from flexlet.api import status
@@ -52,10 +53,12 @@ class LocalCluster:
         options = ListOptions(
             label_selector=label_selector, field_selector=field_selector, resource_version=resource_version
         )
-        async for batch in self._rest.watch(self._kind(ref), namespace, options).batches():
-            if batch[-1].type == "ERROR":
-                raise status.error_of(status.decode(batch[-1].value, 410))
-            yield [Change(event.type, event.value) for event in batch]
+        stream = self._rest.watch(self._kind(ref), namespace, options)
+        async with aclosing(stream.batches()) as batches:
+            async for batch in batches:
+                if batch[-1].type == "ERROR":
+                    raise status.error_of(status.decode(batch[-1].value, 410))
+                yield [Change(event.type, event.value) for event in batch]
 
     async def create(self, ref: Ref, namespace: str, body: dict[str, Any], *, path: str = "") -> bytes:
         """Store a new object, or post to a subresource (`path` = ``NAME/binding``)."""

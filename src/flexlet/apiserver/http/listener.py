@@ -1,6 +1,5 @@
 """The listening socket: aiohttp's low-level server under TLS, no application, no router."""
 
-import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -27,7 +26,7 @@ class Listener:
     async def open(cls, handle: Handle, host: str, port: int, tls: ssl.SSLContext | None) -> "Listener":
         """Bind and serve; port 0 picks a free one."""
         server = web.Server(handle, access_log=None, keepalive_timeout=KEEPALIVE_S, auto_decompress=True)
-        runner = web.ServerRunner(server, handle_signals=False)
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=SHUTDOWN_S)
         await runner.setup()
         try:
             sock = _bound(host, port)
@@ -42,8 +41,7 @@ class Listener:
 
     async def close(self) -> None:
         """Stop accepting, end what runs."""
-        async with asyncio.timeout(None):
-            await self._runner.cleanup()
+        await self._runner.cleanup()
 
 
 def _bound(host: str, port: int) -> socket.socket:

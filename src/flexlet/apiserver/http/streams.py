@@ -1,6 +1,7 @@
 """Watch streams: chunked JSON lines, headers at once, one write per batch."""
 
 from collections.abc import Sequence
+from contextlib import aclosing
 
 from aiohttp import web
 
@@ -19,9 +20,10 @@ async def send(request: web.BaseRequest, stream: Stream, kind: Kind, shape: Shap
     await response.prepare(request)
     first = True
     try:
-        async for batch in stream.batches():
-            await response.write(_lines(batch, kind, shape, first=first))
-            first = False
+        async with aclosing(stream.batches(lambda: request.transport is not None)) as batches:
+            async for batch in batches:
+                await response.write(_lines(batch, kind, shape, first=first))
+                first = False
         await response.write_eof()
     except ConnectionError:
         pass  # the client left; nothing is owed to it

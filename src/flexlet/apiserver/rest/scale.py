@@ -8,7 +8,7 @@ from flexlet.api import schema, status
 from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds import scale as workloads
-from flexlet.apiserver.rest import finished, patching
+from flexlet.apiserver.rest import finished, naming, patching
 from flexlet.apiserver.rest.backend import Backend
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of, not_found
 from flexlet.apiserver.rest.handlers import Handled
@@ -52,6 +52,8 @@ class Scales:
             of = schema.type_for("autoscaling", "v1", "Scale")
             patched = patching.apply(request.patch, self._form.to_scale(old), of)
             scale = patching.decode(patched, of, checked=False).value
+        naming.require_name(request.call, scale)
+        naming.place(request.call, scale)
         errors = self._form.validate(scale)
         if errors:
             raise status.invalid("Scale", "autoscaling", request.call.name, errors)

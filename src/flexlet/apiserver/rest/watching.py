@@ -7,7 +7,7 @@ matched and the version of the change.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,6 +24,7 @@ from flexlet.apiserver.store.watch import Watcher
 
 BOOKMARK_INTERVAL_S: Final = 60.0
 LAST_BOOKMARK_S: Final = 2.0
+LOOK_S: Final = 15.0
 MIN_TIMEOUT_S: Final = 1800
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 QUEUE_SIZE: Final = 1000
@@ -50,8 +51,10 @@ class Stream:
         self._selection = selection
         self._after = _asked(options.resource_version)
 
-    async def batches(self) -> AsyncIterator[Sequence[WatchEvent]]:
-        """Batches of events as they come."""
+    async def batches(
+        self, alive: Callable[[], bool] = lambda: True
+    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """Batches of events as they come; an idle stream ends soon after nobody is there any more."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout()
         initial = self._initial() if self._wants_initial() else []
@@ -62,32 +65,18 @@ class Stream:
         except Compacted as gone:
             yield [_too_old(gone)]
             return
+        marks = _Bookmarks(loop.time(), deadline) if self._options.allow_bookmarks else None
         with watcher:
-            async for batch in self._changes(watcher, loop.time, deadline):
-                yield batch
-
-    async def _changes(
-        self, watcher: Watcher, time: Callable[[], float], deadline: float
-    ) -> AsyncIterator[Sequence[WatchEvent]]:
-        marks = _Bookmarks(time(), deadline) if self._options.allow_bookmarks else None
-        while True:
-            wake = deadline if marks is None else min(deadline, marks.due)
-            try:
-                async with asyncio.timeout_at(wake):
-                    events = await watcher.batch()
-            except TimeoutError:
-                if time() >= deadline:
+            while alive() and loop.time() < deadline:
+                wake = min(deadline, loop.time() + LOOK_S, marks.due if marks else deadline)
+                events = await _within(watcher, wake)
+                if events is None:
                     return
-                if marks is not None and marks.take(time()):
-                    yield [self._bookmark(watcher.progress())]
-                continue
-            except Overflow:
-                return
-            if not events:
-                return
-            batch = [found for event in events if (found := self._seen(event)) is not None]
-            if batch:
-                yield batch
+                batch = [found for event in events if (found := self._seen(event)) is not None]
+                if not events and marks is not None and marks.take(loop.time()):
+                    batch = [self._bookmark(watcher.progress())]
+                if batch:
+                    yield batch
 
     def _timeout(self) -> float:
         asked = self._options.timeout_seconds
@@ -149,6 +138,17 @@ class Stream:
             metadata["annotations"] = annotations
         document = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, "metadata": metadata}
         return WatchEvent("BOOKMARK", msgspec.json.encode(document))
+
+
+async def _within(watcher: Watcher, wake: float) -> Sequence[Event] | None:
+    """The next events, none if they do not come in time; None means the end."""
+    try:
+        async with asyncio.timeout_at(wake):
+            return await watcher.batch() or None
+    except TimeoutError:
+        return ()
+    except Overflow:
+        return None
 
 
 class _Bookmarks:
