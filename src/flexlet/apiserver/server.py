@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from aiohttp import web
 
-from flexlet.api import status
+from flexlet.api import decode, status
+from flexlet.api.pod import Pod
 from flexlet.apiserver import endpoints, identities
 from flexlet.apiserver.admission.chain import default_plugins
 from flexlet.apiserver.auth.escalation import RbacEscalation
@@ -25,6 +27,7 @@ from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.firstobjects import FirstObjects
 from flexlet.apiserver.http import answers
 from flexlet.apiserver.http.discovery import Discovery
+from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.front import Front
 from flexlet.apiserver.http.health import Health
 from flexlet.apiserver.http.listener import Listener
@@ -46,6 +49,7 @@ from flexlet.apiserver.store.errors import RevisionMismatch
 from flexlet.apiserver.store.store import Store
 from flexlet.apiserver.upkeep import keep_up
 from flexlet.core.gates import Gates
+from flexlet.core.scheduling import exposition
 from flexlet.ports.clock import Clock
 
 NODE_CLIENT: Final = "kube-apiserver-kubelet-client"
@@ -161,7 +165,14 @@ def _front(settings: Settings, resources: Resources, who: Identities) -> Front:
     store = rest.backend.store
     metrics = Metrics(settings.gates.enabled)
     pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}), OpenApi(rest.registry))
-    pages.add("metrics", lambda _exchange: answers.plain(metrics.text(store.statistics())))
+
+    def show_metrics(exchange: Exchange) -> web.Response:
+        if exchange.path.parts == ("metrics", "resources"):
+            rows = store.list("pods")
+            return answers.plain(exposition.render(decode.from_json(row.value, Pod) for row in rows))
+        return answers.plain(metrics.text(store.statistics()))
+
+    pages.add("metrics", show_metrics)
     return Front(resources, pages, metrics, who.authenticator, who.authorizer)
 
 

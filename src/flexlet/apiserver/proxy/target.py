@@ -10,6 +10,7 @@ from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object
 
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+HOLLOW_LABEL: Final = "flexlet.io/hollow"
 STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 _TRUE: Final = {"true", "1", "True", "TRUE", "t", "T"}
 
@@ -120,6 +121,10 @@ def _path(verb: str, pod: Object, container: str = "") -> str:
 
 
 def _at(node: Object | None, path: str, query: Iterable[tuple[str, str]]) -> Target:
+    labels = ((node or {}).get("metadata") or {}).get("labels") or {}
+    if node is not None and labels.get(HOLLOW_LABEL) == "true":
+        text = f"node {node['metadata']['name']} is simulated: its pods have no logs and can run no commands"
+        raise status.failure(501, "NotImplemented", text)
     report: Mapping[str, Any] = (node or {}).get("status") or {}
     addresses = {entry["type"]: entry["address"] for entry in reversed(report.get("addresses") or ())}
     host = next((addresses[kind] for kind in ADDRESS_TYPES if kind in addresses), None)
