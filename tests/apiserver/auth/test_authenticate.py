@@ -8,14 +8,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from tests.apiserver.auth.world import ADMIN, NOW, World, one, refused, wire
+from tests.apiserver.auth.world import ADMIN, AUTHORITY, NOW, World, one, refused, wire
 
 from flexlet.api import status
 from flexlet.apiserver.auth import authenticate, certificates
 from flexlet.apiserver.auth.credentials import Refused
 from flexlet.apiserver.contract.request import ANONYMOUS, User
-
-AUTHORITY = certificates.new_authority("test", NOW)
 
 
 def certificate(name: str, *groups: str) -> bytes:
@@ -46,6 +44,21 @@ def test_a_certificate_ends_with_its_time_even_on_an_open_connection(world: Worl
     world.now = NOW + 86400
     assert refused(lambda: world.authenticator.authenticate(der, {})) == one("errors", 33)["response_body"]
     assert world.authenticator.authenticate(der, {"Authorization": "Bearer secret"}) == ADMIN
+
+
+@pytest.mark.parametrize("flaw", ["foreign", "same name", "serving", "no certificate"])
+def test_a_certificate_that_is_not_ours_or_not_a_clients_is_refused(world: World, flaw: str) -> None:
+    """TLS lets all of them through; each is 401, and a good token beside it still counts."""
+    other = certificates.new_authority("other", NOW)
+    namesake = certificates.new_authority("test", NOW)
+    der = {
+        "foreign": certificates.issue_client(other, "alice", ("system:masters",), NOW, 1),
+        "same name": certificates.issue_client(namesake, "alice", ("system:masters",), NOW, 1),
+        "serving": certificates.issue_serving(AUTHORITY, ["localhost"], NOW, 1),
+    }
+    shown = der[flaw].certificate.public_bytes(Encoding.DER) if flaw in der else b"\x30\x03\x02\x01\x01"
+    assert refused(lambda: world.authenticator.authenticate(shown, {})) == one("errors", 33)["response_body"]
+    assert world.authenticator.authenticate(shown, {"Authorization": "Bearer secret"}) == ADMIN
 
 
 def test_a_certificate_without_a_name_is_nobodys(world: World) -> None:

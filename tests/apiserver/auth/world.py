@@ -29,6 +29,7 @@ ISSUER = "https://kubernetes.default.svc"
 ADMIN = User(name="admin", groups=("system:masters", "system:authenticated"))
 ALICE = User(name="alice", groups=("devs", "system:authenticated"))
 RBAC = "rbac.authorization.k8s.io"
+AUTHORITY = certificates.new_authority("test", NOW)
 
 
 @functools.cache
@@ -53,7 +54,7 @@ class World:
             self.accounts,
             BootstrapTokens(self, (ISSUER,)),
         )
-        self.authenticator = Authenticator(checkers, (ISSUER,), lambda: self.now)
+        self.authenticator = Authenticator(AUTHORITY.certificate, checkers, (ISSUER,), lambda: self.now)
         self.reviews = Reviews(self.authenticator, self.authorizer, lambda: self.now)
         self.tokens = TokenRequests(self, jwt.Signer(token_key()), ISSUER, (ISSUER,))
         for bucket, obj in bootstrap.initial_objects("") if roles else ():

@@ -1,12 +1,15 @@
 """From a connection to a user: client certificate first, then bearer token, then nobody.
 
-On the path of every request, so parsed certificates are remembered. A certificate reaching this module was
-verified by TLS against our authority; here only its time is looked at again, since connections outlive
-certificates. Whoever shows a credential that is not good gets 401 and is never taken for an anonymous caller.
+On the path of every request, so verified certificates are remembered; only their time is looked at again, since
+connections outlive certificates. TLS proves that the caller has the certificate's key; that the certificate is
+ours and a client's is verified here, and nowhere else. Whoever shows a credential that is not good gets 401 and is
+never taken for an anonymous caller.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
+
+from cryptography import x509
 
 from flexlet.api import status
 from flexlet.apiserver.auth import certificates
@@ -22,8 +25,13 @@ class Authenticator:
     """Knows the callers of one server."""
 
     def __init__(
-        self, checkers: Sequence[TokenChecker], audiences: tuple[str, ...], now: Callable[[], float]
+        self,
+        authority: x509.Certificate,
+        checkers: Sequence[TokenChecker],
+        audiences: tuple[str, ...],
+        now: Callable[[], float],
     ) -> None:
+        self._authority = authority
         self._checkers = tuple(checkers)
         self._now = now
         self._identities: dict[bytes, Identity | None] = {}
@@ -31,7 +39,7 @@ class Authenticator:
         """What this server answers to; tokens for others are refused here."""
 
     def authenticate(self, peer_certificate: bytes | None, headers: Mapping[str, str]) -> User:
-        """The caller behind a verified certificate (DER) and headers with case-insensitive names.
+        """The caller behind a certificate (DER) and headers with case-insensitive names.
 
         Raises:
             Unauthorized: a credential was shown and is not good.
@@ -68,7 +76,7 @@ class Authenticator:
         except KeyError:
             if len(self._identities) >= REMEMBERED:
                 del self._identities[next(iter(self._identities))]
-            identity = self._identities[der] = certificates.identity(der)
+            identity = self._identities[der] = certificates.identity(self._authority, der)
             return identity
 
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from flexlet.apiserver.contract.request import User
+from flexlet.apiserver.contract.request import ANONYMOUS, User
 
 BACKDATE_S: Final = 300  # clocks of other machines may be a little behind
 SHORT_S: Final = 8 * 3600
@@ -67,6 +67,10 @@ class Identity(NamedTuple):
     user: User
     begins: float
     ends: float
+
+
+NEVER: Final = Identity(ANONYMOUS, 0, -1)
+"""Of a certificate that is not ours or not for clients: valid at no time."""
 
 
 class Leaf(NamedTuple):
@@ -159,9 +163,14 @@ def sign_leaf(authority: Credential, leaf: Leaf, now: float, lifetime_s: float) 
     return builder.sign(authority.key, hashes.SHA256())
 
 
-def identity(der: bytes) -> Identity | None:
-    """Whom a verified client certificate names; None for one without a common name."""
-    certificate = x509.load_der_x509_certificate(der)
+def identity(authority: x509.Certificate, der: bytes) -> Identity | None:
+    """Whom a client certificate names; None for one without a common name, nobody at no time for a bad one."""
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+    except ValueError:
+        return NEVER
+    if not issued_by(authority, certificate) or not _for_clients(certificate):
+        return NEVER
     names = _values(certificate.subject, NameOID.COMMON_NAME)
     if not names or not names[-1]:
         return None
@@ -173,6 +182,26 @@ def identity(der: bytes) -> Identity | None:
     )
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return Identity(user, begins.timestamp(), ends.timestamp())
+
+
+def issued_by(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    """Whether the authority signed this certificate itself; nobody else may sign for it."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except Exception:  # noqa: BLE001  the library raises several unrelated classes; each means: not ours
+        return False
+    return True
+
+
+def _for_clients(certificate: x509.Certificate) -> bool:
+    """Whether its extended usages, if it names any, let it identify a client."""
+    try:
+        usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return True
+    except ValueError:
+        return False
+    return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
 def with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:

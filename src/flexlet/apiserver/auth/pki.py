@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from flexlet.apiserver.auth import certificates
 from flexlet.apiserver.auth.certificates import Credential
 from flexlet.apiserver.auth.files import write_private
+from flexlet.apiserver.auth.handshake import let_certificates_through
 from flexlet.errors import ConfigError
 
 LOCAL_HOSTS: Final = (
@@ -52,13 +53,14 @@ class Pki(NamedTuple):
         return certificates.issue_client(self.authority, name, tuple(groups), now, days)
 
     def server_context(self) -> ssl.SSLContext:
-        """TLS for the server: a client certificate is welcome, not required, and verified if given."""
+        """TLS for the server: a client certificate is welcome, not required, and for `authenticate` to judge."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(cadata=self.ca_pem)
         context.set_alpn_protocols(["http/1.1"])
         self.load_serving(context)
+        let_certificates_through(context)
         return context
 
     def load_serving(self, context: ssl.SSLContext) -> None:
@@ -101,16 +103,8 @@ def _usable(certificate: x509.Certificate, authority: Credential, hosts: tuple[s
     return (
         certificates.serves(certificate, hosts)
         and certificates.lasts(certificate, now, RENEW_DAYS)
-        and _issued_by(certificate, authority.certificate)
+        and certificates.issued_by(authority.certificate, certificate)
     )
-
-
-def _issued_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(issuer)
-    except Exception:  # noqa: BLE001  the library raises several unrelated classes; each means: not ours
-        return False
-    return True
 
 
 def _load(directory: Path, name: str, make: Callable[[], Credential]) -> Credential:
