@@ -135,6 +135,7 @@ class PodStatus(KubeStruct, frozen=True, kw_only=True):
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
     start_time: str | None = None
+    pod_ip: str = msgspec.field(default="", name="podIP")
 
 
 class Pod(KubeStruct, frozen=True, kw_only=True):

@@ -94,6 +94,13 @@ def test_an_ipv6_address_is_bracketed() -> None:
             "pod web does not have a host assigned",
         ),
         (
+            lambda: target.logs(
+                pod("a"), {"metadata": {"name": "h", "labels": {"flexlet.io/hollow": "true"}}}, {}
+            ),
+            501,
+            "node h is simulated: its pods have no logs and can run no commands",
+        ),
+        (
             lambda: target.streams(pod("a"), NODE, "exec", {"command": ["ls"]}),
             400,
             "you must specify at least one of stdin, stdout, stderr",

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.hollow import addresses
 from flexlet.core.hollow.fleet import NODES, PODS, Fleet
 from flexlet.core.hollow.machine import MACHINE_ANNOTATION, Machine
 from flexlet.core.observations import Failed, Seen, Vanished
@@ -201,3 +202,22 @@ def test_after_a_restart_the_allocation_is_read_back() -> None:
         "n": {"cpu": 3000},
         "p": {"cpu": 1000},
     }
+
+
+def test_after_a_restart_addresses_go_on_where_they_were() -> None:
+    """A pod keeps its address, and a new one does not get it a second time."""
+    before, after = Diary(), Diary()
+    first = before.run(pod("a", "1"))
+    after.see(first)
+    second = after.run(pod("b", "1"))
+    assert (first["status"]["podIP"], second["status"]["podIP"]) == ("10.64.0.1", "10.64.0.2")
+
+
+@pytest.mark.parametrize(("index", "address"), [(1, "10.64.0.1"), (256, "10.64.1.0"), (4194303, "10.127.255.255")])
+def test_addresses_round_trip(index: int, address: str) -> None:
+    assert (addresses.address_of(index), addresses.index_of(address)) == (address, index)
+
+
+@pytest.mark.parametrize("address", ["", "10.1.2.3", "fe80::1", "10.64.0.x"])
+def test_foreign_addresses_are_nobodys(address: str) -> None:
+    assert addresses.index_of(address) == 0

@@ -14,7 +14,7 @@ from flexlet.api import decode
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.hollow import heartbeat, podstatus, resizing
+from flexlet.core.hollow import addresses, heartbeat, podstatus, resizing
 from flexlet.core.hollow.machine import Machine, machine_of, node_object, size_status
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.resize import admit, allocation
@@ -156,6 +156,8 @@ class Fleet:
         if granted is None:
             return None
         known = self._hold(pod, granted)
+        known.address = addresses.index_of(pod.status.pod_ip) or known.address
+        self._addresses = max(self._addresses, known.address)
         if granted != allocation.of_spec(pod):
             known.generation = _UNSEEN
         return known
@@ -214,9 +216,7 @@ class Fleet:
         return [_report(pod, self._running(pod, known, now))]
 
     def _running(self, pod: Pod, known: HollowPod, now: float) -> dict[str, Any]:
-        high, low = divmod(known.address, 256)
-        ip = f"10.{64 + high // 256}.{high % 256}.{low}"
-        return podstatus.running(pod, known.allocation, ip=ip, now=now)
+        return podstatus.running(pod, known.allocation, ip=addresses.address_of(known.address), now=now)
 
     def _resize(self, pod: Pod, known: HollowPod, now: float) -> list[ApiAction]:
         node = self.nodes[known.node]
