@@ -172,6 +172,8 @@ def _front(settings: Settings, resources: Resources, who: Identities) -> Front:
             return answers.plain(exposition.render(decode.from_json(row.value, Pod) for row in rows))
         return answers.plain(metrics.text(store.statistics()))
 
+    for path, document in who.openid().items():
+        pages.add_document(path, document)
     pages.add("metrics", show_metrics)
     return Front(resources, pages, metrics, who.authenticator, who.authorizer)
 

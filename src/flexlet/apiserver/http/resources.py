@@ -87,8 +87,7 @@ class Resources:
         if verb not in kind.verbs:
             raise not_allowed()
         if verb == "get":
-            shape, media = self._shape(exchange)
-            return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
+            return await self._get(exchange, kind)
         if verb == "update":
             return await self._update(exchange, kind)
         if verb == "delete":
@@ -109,9 +108,14 @@ class Resources:
         if sub.update is None:
             return await self._handled(exchange, kind, verb)
         if verb == "get":
-            shape, media = self._shape(exchange)
-            return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
+            return await self._get(exchange, kind)
         return await (self._update if verb == "update" else self._patch)(exchange, kind)
+
+    async def _get(self, exchange: Exchange, kind: Kind) -> web.Response:
+        shape, media = self._shape(exchange)
+        if exchange.query:
+            await self.rest.reach(exchange.query.get("resourceVersion", ""))
+        return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
 
     async def _create(self, exchange: Exchange, kind: Kind) -> web.Response:
         if not kind.stored:

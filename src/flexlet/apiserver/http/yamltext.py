@@ -10,6 +10,7 @@ import yaml
 
 from flexlet.errors import InputError
 
+WIDTH: Final = 80
 MAX_VALUES: Final = 1_000_000
 
 
@@ -28,12 +29,25 @@ _Loader.yaml_implicit_resolvers = {
 
 
 class _Dumper(yaml.CSafeDumper):
-    """PyYAML's C dumper without aliases."""
+    """PyYAML's C dumper without aliases, quoting as Go's library does."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Repeat instead of refer."""
         del data
         return True
+
+    def represent_text(self, text: str) -> yaml.Node:
+        """Text that could be taken for something else in double quotes, several lines as a block."""
+        style = "|" if "\n" in text else None
+        taken_for: str = self.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+        if text in _SHORT_BOOLEANS or taken_for != _TEXT_TAG:
+            style = '"'
+        return self.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+_TEXT_TAG: Final = "tag:yaml.org,2002:str"
+_SHORT_BOOLEANS: Final = frozenset({"y", "Y", "n", "N"})
+_Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def load(data: bytes) -> Any:
@@ -48,7 +62,7 @@ def load(data: bytes) -> Any:
 
 def dump(value: Any) -> bytes:
     """A JSON value as YAML, keys sorted."""
-    return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True).encode()
+    return yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=WIDTH).encode()
 
 
 class _Json:

@@ -42,9 +42,7 @@ async def list_rows(
     prefix = f"{namespace}/" if namespace else ""
     if options.continue_:
         return _next_page(backend, kind, prefix, options, selection)
-    asked = _asked(options.resource_version)
-    if asked:
-        await _reach(backend, asked)
+    asked = await reach(backend, options.resource_version)
     if options.match == EXACT:
         return _at(backend, kind, prefix, options, selection, asked)
     limit = 0 if options.resource_version == "0" else options.limit
@@ -60,15 +58,17 @@ def _asked(text: str) -> int:
     return int(text)
 
 
-async def _reach(backend: Backend, revision: int) -> None:
-    """Wait a little for a version that is yet to come."""
+async def reach(backend: Backend, text: str) -> int:
+    """The version a client asks for; one that is yet to come is waited for a little."""
+    revision = _asked(text)
     if revision <= backend.store.revision:
-        return
+        return revision
     try:
         async with asyncio.timeout(FUTURE_WAIT_S):
             await backend.store.wait_for(revision)
     except TimeoutError:
         raise too_large(revision, backend.store.revision) from None
+    return revision
 
 
 def too_large(asked: int, current: int) -> status.ApiError:

@@ -34,6 +34,17 @@ class Rest:
         self.registry = registry
         self.handlers: Handlers = {}
         self._facts = Facts()
+        registry.listen(self._kind_changed)
+
+    def _kind_changed(self, kind: Kind, served: bool) -> None:
+        """Whoever watches a custom kind must look at it anew when its definition changes or goes."""
+        del served
+        if kind.custom:
+            self.backend.store.end_watches(kind.storage_bucket)
+
+    async def reach(self, resource_version: str) -> None:
+        """Wait a little until the store is at least at this version."""
+        await listing.reach(self.backend, resource_version)
 
     def get(self, call: Call) -> Answer:
         """One object as it is."""
