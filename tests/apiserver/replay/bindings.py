@@ -42,11 +42,12 @@ TOKEN: Final = re.compile(
 class Bindings:
     """What the placeholders of one transcript stand for."""
 
-    def __init__(self, unordered: frozenset[int] = frozenset()) -> None:
+    def __init__(self, unordered: frozenset[int] = frozenset(), loose: frozenset[int] = frozenset()) -> None:
         self.values: dict[str, str] = {}
         self.scope = ""
         """The object that texts belong to: generated names are bound for each."""
         self._free = unordered
+        self._loose = {f"rv:{number}" for number in loose}
 
     def match(self, expected: str, actual: str) -> str:
         """What keeps the actual text from being the expected one; empty if nothing does."""
@@ -70,7 +71,7 @@ class Bindings:
 
     def _bind(self, name: str, value: str) -> str:
         kind, _, number = name.partition(":")
-        if not number or kind == "rand":
+        if not number or kind == "rand" or name in self._loose:
             self.values[name] = value
             return ""
         bound = self.values.setdefault(name, value)

@@ -101,14 +101,15 @@ class Clients:
 
 
 async def _lines(response: aiohttp.ClientResponse, wanted: int) -> list[bytes]:
+    """The events of a watch, without bookmarks that only repeat the one before."""
     found: list[bytes] = []
     try:
         async with asyncio.timeout(WATCH_S):
             while len(found) < wanted and (line := await response.content.readline()):
-                found.append(line)
+                found += [line] * (line not in found[-1:])
         async with asyncio.timeout(SETTLE_S):
             while line := await response.content.readline():
-                found.append(line)
+                found += [line] * (line not in found[-1:])
     except TimeoutError:
         pass
     return found

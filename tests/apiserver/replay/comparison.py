@@ -93,7 +93,7 @@ def _name(item: Any) -> str:
     for key in ("name", "resource", "subresource", "groupVersion"):
         if isinstance(item.get(key), str):
             return "" if TOKEN.search(item[key]) else str(item[key])
-    metadata = item.get("metadata") or item.get("object", {}).get("metadata", {})
+    metadata = item.get("metadata") or (item.get("object") or {}).get("metadata", {})
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
     return "" if TOKEN.search(name) else f"{metadata.get('namespace', '')}/{name}"
 

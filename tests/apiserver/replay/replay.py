@@ -28,7 +28,7 @@ async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
     script = transcript.lines(name, stage.generated)
     settings = Settings(data=directory / "data")
     async with serving(settings, SystemClock()) as server, Clients(server, directory) as clients:
-        run = Run(World(clients, Bindings(stage.unordered), script), stage)
+        run = Run(World(clients, Bindings(stage.unordered, stage.loose), script), stage)
         return {line.seq: await run.line(line) for line in script}
 
 

@@ -129,6 +129,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Lines whose answer needs the server's own loops: asked again until it is there."""
     unordered: frozenset[int] = frozenset()
     """Numbers of resource versions that controllers made at a time of their own."""
+    loose: frozenset[int] = frozenset()
+    """Numbers that stand for one version in the recording and for several here."""
     generated: Mapping[str, str] = {}
     """Generated texts that the recording kept, and the placeholder for each."""
 

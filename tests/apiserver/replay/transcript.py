@@ -27,6 +27,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     response_headers: dict[str, Any] = {}
     response_body: Any = None
 
+    def __post_init__(self) -> None:
+        """How often a bookmark is repeated is a matter of time: once is enough."""
+        if self.watches:
+            events = self.response_body
+            kept = [event for index, event in enumerate(events) if event not in events[max(index - 1, 0) : index]]
+            msgspec.structs.force_setattr(self, "response_body", kept)
+
     @property
     def watches(self) -> bool:
         """Whether the answer is a stream of events."""

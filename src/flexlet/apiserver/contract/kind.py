@@ -81,6 +81,11 @@ class Strategy(UpdateStrategy):
         """The row of the Table form, one cell per column; `now` in seconds since the epoch."""
         raise NotImplementedError
 
+    def row_conditions(self, obj: Object) -> list[Object]:
+        """What the Table form says about the row as a whole, such as that it is over."""
+        del obj
+        return []
+
     def to_storage(self, obj: Object) -> Object:
         """The object in the form its bucket holds; only asked of kinds that are not the storage version."""
         return obj

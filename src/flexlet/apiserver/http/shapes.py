@@ -62,8 +62,7 @@ class Shape(msgspec.Struct, frozen=True):
         if self.form.shape != TABLE:
             return watch_line(event_type, msgspec.json.encode(self._partial(obj)))
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
-        rows = [] if event_type == "BOOKMARK" else [obj]
-        return watch_line(event_type, msgspec.json.encode(self._table(kind, metadata, rows, columns=first)))
+        return watch_line(event_type, msgspec.json.encode(self._table(kind, metadata, [obj], columns=first)))
 
     def _table(self, kind: Kind, metadata: Any, objects: Sequence[Object], *, columns: bool) -> Object:
         definitions = [msgspec.structs.asdict(column) for column in kind.strategy.columns]
@@ -77,11 +76,14 @@ class Shape(msgspec.Struct, frozen=True):
 
     def _row(self, kind: Kind, obj: Object) -> Object:
         row: Object = {"cells": kind.strategy.cells(obj, self.now)}
+        if conditions := kind.strategy.row_conditions(obj):
+            row["conditions"] = conditions
+        return {**row, "object": self._included(kind, obj)}
+
+    def _included(self, kind: Kind, obj: Object) -> Object | None:
         if self.include == "Object":
-            row["object"] = {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
-        elif self.include != "None":
-            row["object"] = self._partial(obj)
-        return row
+            return {"kind": kind.kind, "apiVersion": kind.api_version, **obj}
+        return None if self.include == "None" else self._partial(obj)
 
     def _partial(self, obj: Object) -> Object:
         return {"kind": PARTIAL, "apiVersion": self.api_version, "metadata": obj["metadata"]}

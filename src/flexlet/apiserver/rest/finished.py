@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from flexlet.api import schema
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.store.rows import Row
 from flexlet.apiserver.store.splice import list_body, opening_of
@@ -71,6 +72,14 @@ def shown(kind: Kind, value: bytes) -> bytes:
 def with_revision(kind: Kind, value: bytes, revision: int) -> bytes:
     """A stored state under another resourceVersion, as watchers see an object leave."""
     return encode(kind, decode(kind, value), revision)
+
+
+def blank(kind: Kind, metadata: Object) -> bytes:
+    """An object with metadata only, as bookmarks carry it; built-in kinds show their empty parts."""
+    obj = {"metadata": metadata}
+    return _written(
+        kind, kind.api_version, schema.stored_form(schema.named(kind.schema), obj) if kind.schema else obj
+    )
 
 
 def list_document(

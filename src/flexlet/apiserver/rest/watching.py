@@ -10,8 +10,6 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.rest import finished, listoptions, naming
@@ -136,8 +134,7 @@ class Stream:
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        document = {"kind": self._kind.kind, "apiVersion": self._kind.api_version, "metadata": metadata}
-        return WatchEvent("BOOKMARK", msgspec.json.encode(document))
+        return WatchEvent("BOOKMARK", finished.blank(self._kind, metadata))
 
 
 async def _within(watcher: Watcher, wake: float) -> Sequence[Event] | None:

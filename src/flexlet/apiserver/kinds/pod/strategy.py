@@ -13,7 +13,7 @@ from flexlet.apiserver.kinds.pod.equality import same
 from flexlet.apiserver.kinds.pod.scope import rules_after, rules_of
 from flexlet.apiserver.kinds.pod.selectable import selectable_fields
 from flexlet.apiserver.kinds.pod.spec import validate_new_pod
-from flexlet.apiserver.kinds.pod.table import pod_cells
+from flexlet.apiserver.kinds.pod.table import over, pod_cells
 from flexlet.apiserver.kinds.pod.update import validate_pod_update
 from flexlet.apiserver.kinds.pod.warnings import pod_warnings
 
@@ -61,6 +61,10 @@ class PodStrategy(Strategy):
     def cells(self, obj: Object, now: float) -> list[Any]:
         """One line of ``kubectl get pods``."""
         return pod_cells(obj, now)
+
+    def row_conditions(self, obj: Object) -> list[Object]:
+        """Whether the pod is over."""
+        return over(obj)
 
 
 def count_generation(pod: Object, old: Object) -> None:

@@ -10,6 +10,7 @@ from flexlet.api import age
 from flexlet.apiserver.contract.kind import Object
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+_OVER: Final = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
 class _Restarts:
@@ -151,3 +152,11 @@ def _readiness_text(spec: Object, status: Object) -> str:
         conditions.setdefault(condition.get("type") or "", condition.get("status") or "")
     met = sum(conditions.get(gate.get("conditionType")) == "True" for gate in gates)
     return f"{met}/{len(gates)}"
+
+
+def over(pod: Object) -> list[Object]:
+    """The condition of a row whose pod will not run again."""
+    phase = pod["status"].get("phase", "")
+    if phase not in _OVER:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _OVER[phase]}]
