@@ -1,4 +1,4 @@
-"""The recorded answers of a real server to pod creates and resizes, over HTTPS, from a server process of its own."""
+"""The recorded answers of a real server to pod creates and resizes, over HTTPS from a server process."""
 
 import asyncio
 import base64
@@ -105,12 +105,16 @@ async def _account(client: Client) -> None:
 
 async def _credentials(kubeconfig: Path, directory: Path) -> tuple[str, ssl.SSLContext]:
     async with asyncio.timeout(READY_S):
-        while not kubeconfig.exists():  # noqa: ASYNC110  another process writes it
+        while not await asyncio.to_thread(kubeconfig.exists):  # noqa: ASYNC110  another process writes it
             await asyncio.sleep(0.02)
+    return await asyncio.to_thread(_read, kubeconfig, directory / "admin.pem")
+
+
+def _read(kubeconfig: Path, credential: Path) -> tuple[str, ssl.SSLContext]:
     config = yaml.safe_load(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-    path = directory / "admin.pem"
-    path.write_bytes(b"".join(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
-    context.load_cert_chain(path)
+    parts = (base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key"))
+    credential.write_bytes(b"".join(parts))
+    context.load_cert_chain(credential)
     return cluster["server"], context

@@ -77,9 +77,9 @@ def with_revision(kind: Kind, value: bytes, revision: int) -> bytes:
 def blank(kind: Kind, metadata: Object) -> bytes:
     """An object with metadata only, as bookmarks carry it; built-in kinds show their empty parts."""
     obj = {"metadata": metadata}
-    return _written(
-        kind, kind.api_version, schema.stored_form(schema.named(kind.schema), obj) if kind.schema else obj
-    )
+    if kind.schema:
+        obj = schema.stored_form(schema.named(kind.schema), obj)
+    return _written(kind, kind.api_version, obj)
 
 
 def list_document(
