@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -177,7 +177,7 @@ def _exists(kubeconfig: Path, path: str) -> bool:
         return False
 
 
-def _wait(done, seconds: float) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _wait(done: Callable[[], bool], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
