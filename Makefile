@@ -38,6 +38,9 @@ format: $(STAMP) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+up: $(STAMP) ## start a cluster in one process with three hollow nodes (Ctrl-C stops it)
+	$(BIN)/flexlet up --data .flexlet --node hollow=3
+
 bench: $(STAMP) ## measure: calc, decode, start-up
 	$(BIN)/python -m bench
 
@@ -48,4 +51,4 @@ lock: $(STAMP) ## compile requirements/dev.txt again (names, versions, hashes)
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
-.PHONY: help venv test cover lint format bench lock clean
+.PHONY: help venv up test cover lint format bench lock clean
