@@ -51,10 +51,9 @@ class Freshness:
         key = _key(answer)
         if key is None or not isinstance(answer, Seen) or not answer.revision:
             return True
-        revision = noted.get(key, 0)
-        if revision > answer.revision:
+        if noted.get(key, 0) >= answer.revision:
             return False
-        if revision < answer.revision and answer.ref in self._followed:
+        if answer.ref in self._followed:
             self._ahead[key] = answer.revision
         return True
 

@@ -1,8 +1,8 @@
 """Creates and deletes the pods of ReplicaSets, adopts and releases, reports.
 
-Follows ``pkg/controller/replicaset``. A look either changes the number of pods or reports: the report of a round
-that created pods would be out of date when it arrives. Creates start slowly and double, at most 500 a round, so
-that a quota refuses a few pods and not all.
+Follows ``pkg/controller/replicaset``. A look either changes the number of pods or reports, since the report of a
+round that creates pods is out of date when it arrives; only when it lags far behind is it sent all the same.
+Creates start slowly and double, at most 500 a round, so that a quota refuses a few pods and not all.
 """
 
 from collections.abc import Iterable
@@ -87,7 +87,9 @@ class ReplicaSetDecider:
         actions += self._adopt(rs)
         if not actions and not rs.deleting and not self._queue.held(rs.uid):
             actions += self._correct(rs, group, now, budget)
-        return actions or self._report(rs, group, now)
+        if actions and abs(group.active - rs.status.replicas) < BURST:
+            return actions
+        return actions + self._report(rs, group, now)
 
     def _adopt(self, rs: ReplicaSetView) -> list[ApiAction]:
         actions = self._adoption.adopt(rs, [pod for pod in self._pods.adoptable(rs.uid) if pod.active])
