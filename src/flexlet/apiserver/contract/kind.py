@@ -56,6 +56,15 @@ class Strategy(UpdateStrategy):
         Column(name="Age", description="CreationTimestamp is a timestamp of the server time."),
     )
 
+    def read(self, obj: Object, *, checked: bool) -> list[str]:
+        """Bring a body into the kind's shape, in place; only asked of custom kinds, the others have a schema.
+
+        Gives what strict reading complains about (``unknown field "spec.x"``), if `checked`; raises
+        `flexlet.api.schema.Unreadable` for a body that is no object of the kind.
+        """
+        del obj, checked
+        return []
+
     def default(self, obj: Object) -> None:
         """Fill in, in place, what the API server fills in on decoding (create, update and patch alike)."""
 
@@ -140,9 +149,15 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     bucket: str = ""
     """Storage bucket; events of both groups share one. Empty: derived from group and plural."""
     storage_version: bool = True
-    """False for a second face of another kind's bucket (events.k8s.io); see `Strategy.to_storage`."""
+    """False where stored bytes are not what is served; see `Strategy.to_storage`."""
+    stored_as: str = ""
+    """The version that the bucket holds, if it may be another than this one."""
     custom: bool = False
     """Defined by a CustomResourceDefinition: lists carry kind and apiVersion on items, no strategic patch."""
+    terminating: bool = False
+    """Its definition is on the way out: nothing new is created."""
+    deprecation: str = ""
+    """A Warning for everybody who uses it."""
 
     @property
     def api_version(self) -> str:

@@ -6,6 +6,8 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
+from flexlet.api import status
+from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Kind, Object, object_key
 from flexlet.apiserver.contract.request import AdmissionRequest
@@ -17,6 +19,8 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 Created: TypeAlias = Callable[[Object], Awaitable[None]]
+Deleting: TypeAlias = Callable[[Object, str], bool]
+"""Takes the object and the present time."""
 
 
 class StoreView:
@@ -53,6 +57,8 @@ class Backend:
         self.view = StoreView(store)
         self.created: dict[str, Created] = {}
         """By bucket: what else must exist before a creation is answered."""
+        self.deleting: dict[str, Deleting] = {}
+        """By bucket: marks an object as on its way out, in place; False if it is already."""
 
     def group_of(self, kind: Kind) -> str:
         """The group error texts name: that of the stored form."""
@@ -60,6 +66,12 @@ class Backend:
             return kind.group
         stored = self.registry.stored_in(kind.storage_bucket)
         return kind.group if stored is None else stored.group
+
+    def invalid(self, kind: Kind, obj: Object, name: str, errors: Sequence[FieldError]) -> status.ApiError:
+        """422 for an object; a custom resource is named as it names itself."""
+        if kind.custom:
+            return status.invalid(obj["kind"], obj["apiVersion"].rpartition("/")[0], name, errors)
+        return status.invalid(kind.kind, self.group_of(kind), name, errors)
 
     def timestamp(self, ahead_s: int = 0) -> str:
         """Now, or a little later, as Kubernetes writes it."""

@@ -1,5 +1,7 @@
 """Create: default, mutating admission, prepare, name, validate, validating admission, store."""
 
+from typing import Final
+
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.kinds import metadata as common
@@ -7,6 +9,8 @@ from flexlet.apiserver.rest import finished, naming
 from flexlet.apiserver.rest.backend import Backend, admission_request
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of
 from flexlet.apiserver.store.errors import KeyExists
+
+TERMINATING: Final = "create not allowed while custom resource definition is terminating"
 
 
 async def create(backend: Backend, call: Call, obj: Object) -> Answer:
@@ -32,11 +36,13 @@ async def _create_named(backend: Backend, call: Call, obj: Object) -> Answer:
         metadata["name"] = naming.generated_name(metadata["generateName"])
     request = admission_request(call, "CREATE", obj)
     request.name = metadata.get("name") or ""
+    if kind.terminating:
+        raise status.forbidden(kind.plural, kind.group, request.name, TERMINATING)
     backend.mutate(request)
     kind.strategy.prepare_create(obj)
     errors = kind.strategy.validate(obj) or common.validate_common(obj, namespaced=kind.namespaced)
     if errors:
-        raise status.invalid(kind.kind, backend.group_of(kind), request.name, errors)
+        raise backend.invalid(kind, obj, request.name, errors)
     call.warnings.extend(kind.strategy.warnings(obj))
     await backend.validate(request)
     if naming.given_revision(metadata):

@@ -43,6 +43,9 @@ async def _delete_once(backend: Backend, call: Call, row: Row, options: DeleteOp
     backend.mutate(request)
     require(call.kind, obj, options)
     await backend.validate(request)
+    mark = backend.deleting.get(call.bucket)
+    if mark is not None and mark(obj, backend.timestamp()):
+        return await _mark(backend, call, row, obj)
     if call.bucket == NAMESPACES and _start_termination(backend, obj):
         return await _mark(backend, call, row, obj)
     if call.bucket == NAMESPACES and obj.get("spec", {}).get("finalizers"):

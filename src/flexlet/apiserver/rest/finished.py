@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from flexlet.api import schema
+from flexlet.api import gonumbers, schema
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.store.rows import Row
 from flexlet.apiserver.store.splice import list_body, opening_of
@@ -86,10 +86,17 @@ def list_document(
     kind: Kind, rows: Sequence[Row], revision: int, continue_: str = "", remaining: int | None = None
 ) -> bytes:
     """A whole list from finished rows."""
-    head = list_head(kind, revision, continue_, remaining)
     if not kind.storage_version:
         rows = [Row(row.key, row.revision, shown(kind, row.value)) for row in rows]
-    return list_body(head, rows) if kind.custom else list_body(head, rows, opening(kind))
+    if kind.custom:
+        return _custom_list(kind, rows, list_metadata(revision, continue_, remaining))
+    return list_body(list_head(kind, revision, continue_, remaining), rows, opening(kind))
+
+
+def _custom_list(kind: Kind, rows: Sequence[Row], metadata: Mapping[str, Any]) -> bytes:
+    """Sorted like the items; ListMeta says that nothing follows."""
+    tail = _encode_sorted({"kind": kind.list_kind, "metadata": {"continue": "", **metadata}})
+    return list_body(_encode({"apiVersion": kind.api_version})[:-1] + b",", rows, tail=b"]," + tail[1:] + b"\n")
 
 
 def list_head(kind: Kind, revision: int, continue_: str = "", remaining: int | None = None) -> bytes:
@@ -116,7 +123,7 @@ def opening(kind: Kind) -> bytes:
 
 def _written(kind: Kind, api_version: str, obj: Object) -> bytes:
     if kind.custom:
-        return _encode_sorted({**obj, "kind": kind.kind, "apiVersion": api_version})
+        return gonumbers.encode_sorted({**obj, "kind": kind.kind, "apiVersion": api_version})
     metadata = obj["metadata"]
     ordered: Object = {
         "kind": kind.kind,

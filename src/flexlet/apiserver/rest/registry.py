@@ -45,9 +45,9 @@ class Registry:
         return self._by_kind.get((api_version, kind))
 
     def stored_in(self, bucket: str) -> Kind | None:
-        """The kind whose form a bucket holds."""
-        found = (kind for kind in self._by_path.values() if kind.stored and kind.storage_version)
-        return next((kind for kind in found if kind.storage_bucket == bucket), None)
+        """The kind whose form a bucket holds; if that one is not served, another face of the bucket."""
+        found = [kind for kind in self._by_path.values() if kind.stored and kind.storage_bucket == bucket]
+        return next((kind for kind in found if kind.storage_version), found[0] if found else None)
 
     def kinds(self) -> tuple[Kind, ...]:
         """All of them, in the order they came."""

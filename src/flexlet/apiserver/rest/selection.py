@@ -95,9 +95,9 @@ def select(kind: Kind, facts: Facts, label_selector: str, field_selector: str) -
 
 def _require_known(kind: Kind, field: str) -> None:
     own = kind.strategy.fields({"metadata": {}})
-    if field == NAME or field in own or (field == NAMESPACE and (kind.namespaced or not own)):
+    if field == NAME or field in own or (field == NAMESPACE and (kind.namespaced or not (own or kind.custom))):
         return
-    if own:
+    if own or kind.custom:
         raise status.bad_request(f"field label not supported: {field}")
     raise status.bad_request(
         f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'

@@ -30,7 +30,7 @@ async def update(backend: Backend, call: Call, body: Object) -> Answer:
     naming.require_name(call, body)
     if backend.store.head(call.bucket, call.key) is None:
         return await _create_instead(backend, call, body)
-    return await change(backend, call, lambda old: _same_object(call, finished.copy(body), old))
+    return await change(backend, call, lambda old: same_object(call, finished.copy(body), old))
 
 
 async def change(backend: Backend, call: Call, build: Build, rules: UpdateStrategy | None = None) -> Answer:
@@ -73,7 +73,7 @@ async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rul
     errors = common.validate_common_update(obj, old, namespaced=kind.namespaced)
     errors += rules.validate_update(obj, old)
     if errors:
-        raise status.invalid(kind.kind, backend.group_of(kind), call.name, errors)
+        raise backend.invalid(kind, obj, call.name, errors)
     call.warnings.extend(rules.warnings_on_update(obj, old))
     await backend.validate(request)
     return await _store(backend, call, row, obj, old)
@@ -88,7 +88,7 @@ def _rules(call: Call) -> UpdateStrategy:
     return found.update
 
 
-def _same_object(call: Call, obj: Object, old: Object) -> Object:
+def same_object(call: Call, obj: Object, old: Object) -> Object:
     """A uid that a client sends with a whole object must be the stored one's."""
     uid, stored = metadata_of(obj).get("uid"), old["metadata"].get("uid", "")
     if uid and uid != stored:
@@ -109,8 +109,9 @@ def _require_version(call: Call, obj: Object, row: Row) -> None:
 
 
 def _uid_conflict(call: Call, wanted: str, found: str) -> status.ApiError:
+    place = call.bucket if call.kind.custom else call.kind.plural
     detail = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{call.kind.plural}/{call.key}, "
+        f"StorageError: invalid object, Code: 4, Key: /registry/{place}/{call.key}, "
         "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
         f"UID in precondition: {wanted}, UID in object meta: {found}"
     )

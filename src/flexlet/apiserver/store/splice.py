@@ -20,18 +20,18 @@ def opening_of(kind: str, api_version: str) -> bytes:
     return b'{"kind":"%s","apiVersion":"%s",' % (kind.encode(), api_version.encode())
 
 
-def list_body(head: bytes, rows: Sequence[Row], opening: bytes = b"{") -> bytes:
+def list_body(head: bytes, rows: Sequence[Row], opening: bytes = b"{", tail: bytes = b"]}\n") -> bytes:
     """A whole list document: `head` is everything before the items, from the brace to the last comma.
 
     Every value must begin with `opening`; an item keeps what follows it.
     """
     if not rows:
-        return head + b'"items":[]}\n'
+        return head + b'"items":[' + tail
     cut = len(opening)
     parts: list[bytes | memoryview] = [memoryview(row.value)[cut:] for row in rows]
     # The ends go into the join, so that megabytes of items are copied once.
     parts[0] = head + b'"items":[{' + parts[0]
-    parts[-1] = bytes(parts[-1]) + b"]}\n"
+    parts[-1] = bytes(parts[-1]) + tail
     return b",{".join(parts)
 
 
