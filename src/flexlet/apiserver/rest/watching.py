@@ -21,6 +21,7 @@ from flexlet.apiserver.store.rows import Event, Row
 from flexlet.apiserver.store.watch import Watcher
 
 BOOKMARK_INTERVAL_S: Final = 60.0
+BOOKMARK_TICK_S: Final = 1.0
 LAST_BOOKMARK_S: Final = 2.0
 LOOK_S: Final = 15.0
 MIN_TIMEOUT_S: Final = 1800
@@ -71,8 +72,8 @@ class Stream:
                 if events is None:
                     return
                 batch = [found for event in events if (found := self._seen(event)) is not None]
-                if not events and marks is not None and marks.take(loop.time()):
-                    batch = [self._bookmark(watcher.progress())]
+                if marks is not None and marks.take(loop.time()):
+                    batch.append(self._bookmark(watcher.progress()))
                 if batch:
                     yield batch
 
@@ -149,19 +150,21 @@ async def _within(watcher: Watcher, wake: float) -> Sequence[Event] | None:
 
 
 class _Bookmarks:
-    """When the next bookmark is due: about once a minute, and once shortly before the end."""
+    """When the next bookmark is due: about once a minute, and every second shortly before the end."""
 
     def __init__(self, now: float, deadline: float) -> None:
-        self._last = max(now, deadline - LAST_BOOKMARK_S)
-        self.due = min(now + BOOKMARK_INTERVAL_S, self._last)
+        self._last = deadline - LAST_BOOKMARK_S
+        self.due = self._after(now)
 
     def take(self, now: float) -> bool:
         """Whether to send one now; moves the due time on."""
         if now < self.due:
             return False
-        final = self.due >= self._last
-        self.due = float("inf") if final else min(now + BOOKMARK_INTERVAL_S, self._last)
+        self.due = self._after(now)
         return True
+
+    def _after(self, now: float) -> float:
+        return max(now + BOOKMARK_TICK_S, min(now + BOOKMARK_INTERVAL_S, self._last))
 
 
 def _asked(text: str) -> int:
