@@ -4,6 +4,7 @@
 but a document may not grow by them beyond what its bytes could hold (a "billion laughs" is refused).
 """
 
+import math
 from typing import Any, Final
 
 import yaml
@@ -54,10 +55,10 @@ def load(data: bytes) -> Any:
     """The JSON value a YAML document stands for."""
     try:
         value = yaml.load(data, Loader=_Loader)  # noqa: S506  a SafeLoader, less what it knows of dates
+        return _Json().value(value)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         detail = " ".join(str(error).split())
         raise YamlFault(f"error converting YAML to JSON: yaml: {detail}") from None
-    return _Json().value(value)
 
 
 def dump(value: Any) -> bytes:
@@ -79,6 +80,8 @@ class _Json:
             return {_key(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            raise YamlFault("error converting YAML to JSON: json: unsupported value")
         return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
