@@ -143,6 +143,12 @@ def failure(
     return error_of(status)
 
 
+def internal(detail: str) -> ApiError:
+    """500: not the client's fault."""
+    details = StatusDetails(causes=(StatusCause(message=detail),))
+    return failure(500, "InternalError", f"Internal error occurred: {detail}", details)
+
+
 def qualified(resource: str, group: str) -> str:
     """``deployments.apps``, or ``pods`` for the core group."""
     return f"{resource}.{group}" if group else resource

@@ -34,6 +34,8 @@ async def keep_up(cluster: Cluster, registry: Registry, pki: Pki, gates: Gates, 
 
 def namespaced(registry: Registry) -> Iterator[Ref]:
     """What can lie in a namespace; each bucket once."""
+    seen: set[str] = set()
     for kind in registry.kinds():
-        if kind.namespaced and kind.stored and kind.storage_version and set(kind.verbs) >= NEEDED:
+        if kind.namespaced and kind.stored and kind.storage_bucket not in seen and set(kind.verbs) >= NEEDED:
+            seen.add(kind.storage_bucket)
             yield Ref(kind.group, kind.version, kind.plural)

@@ -43,14 +43,16 @@ def finished(body: bytes, code: int = 200, media: str = JSON, warnings: Sequence
     return web.Response(body=body, status=code, headers=headers(media, warnings))
 
 
-async def large(request: web.BaseRequest, body: bytes, media: str = JSON) -> web.Response:
+async def large(
+    request: web.BaseRequest, body: bytes, media: str = JSON, warnings: Sequence[str] = ()
+) -> web.Response:
     """Bytes that may be many, compressed away from the event loop if the client likes."""
     if len(body) <= GZIP_FROM_BYTES or "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return finished(body, media=media)
+        return finished(body, media=media, warnings=warnings)
     if media == YAML:
         body = yamltext.dump(msgspec.json.decode(body))
     packed = await asyncio.to_thread(gzip.compress, body, 1)
-    found = headers(media)
+    found = headers(media, warnings)
     found["Content-Encoding"] = "gzip"
     found["Vary"] = "Accept-Encoding"
     return web.Response(body=packed, headers=found)

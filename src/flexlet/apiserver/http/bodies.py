@@ -7,8 +7,8 @@ import msgspec
 from aiohttp import web
 
 from flexlet.api import gojson, protobuf, schema, status
-from flexlet.api.schema import Type, TypeMeta, Unreadable
-from flexlet.apiserver.contract.kind import Object
+from flexlet.api.schema import Type, TypeMeta, Unreadable, exact
+from flexlet.apiserver.contract.kind import Object, Strategy
 from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
 from flexlet.apiserver.rest import deleteoptions, typed
@@ -52,12 +52,13 @@ class Body(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What a body must be: names, and the schema to read it by (None for custom resources)."""
+    """What a body must be: names, and the schema to read it by, or the strategy of a custom resource."""
 
     group: str
     version: str
     kind: str
     schema: Type | None
+    custom: Strategy | None = None
 
     @property
     def api_version(self) -> str:
@@ -74,6 +75,8 @@ def decode(data: bytes, media: str, wanted: Wanted, registry: Registry, *, check
         meta = schema.interpret(value)
     except Unreadable as fault:
         raise _unrecognized(wanted.kind, data, fault.message) from None
+    if wanted.custom is not None:
+        return _custom(data, media, value, meta, wanted, wanted.custom, checked=checked)
     _require_kind(meta, wanted, registry)
     if wanted.schema is None:
         return Body(value)
@@ -85,6 +88,23 @@ def decode(data: bytes, media: str, wanted: Wanted, registry: Registry, *, check
     except Unreadable as fault:
         raise status.bad_request(f"{_head(meta, wanted)}: {fault.message}") from None
     return Body(decoded.value, decoded.complaints)
+
+
+def _custom(
+    data: bytes, media: str, value: Any, meta: TypeMeta, wanted: Wanted, rules: Strategy, *, checked: bool
+) -> Body:
+    """A custom resource: it must say what it is; whether it is the right thing is for later."""
+    if not meta.kind:
+        text = data.decode("utf-8", "replace")
+        raise _unrecognized(wanted.kind, data, f"Object 'Kind' is missing in '{text}'")
+    repeated: tuple[str, ...] = ()
+    if checked and media == JSON and gojson.has_repeated_keys(data, value):
+        repeated = exact.decode(exact.FREE, gojson.parse_pairs(data)).complaints
+    try:
+        unknown = rules.read(value, checked=checked)
+    except Unreadable as fault:
+        raise status.bad_request(f"{_head(meta, wanted)}: {fault.message}") from None
+    return Body(value, (*repeated, *unknown))
 
 
 def _protobuf(data: bytes, wanted: Wanted, registry: Registry) -> Body:
@@ -106,6 +126,10 @@ def settle(body: Body, validation: str, wanted: Wanted, warnings: list[str]) -> 
         head = f'{wanted.kind} in version "{wanted.version}" cannot be handled as a {wanted.kind}'
         raise status.bad_request(f"{head}: {typed.strict_error(body.complaints)}")
     warnings.extend(body.complaints)
+    said = body.value.get("apiVersion", "")
+    if wanted.custom is not None and said != wanted.api_version:
+        expected = f"does not match the expected API version ({wanted.api_version})"
+        raise status.bad_request(f"the API version in the data ({said}) {expected}")
     return body.value
 
 

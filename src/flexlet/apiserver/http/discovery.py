@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from flexlet.api import apiversions
 from flexlet.apiserver.contract.kind import Kind, Subresource
 from flexlet.apiserver.rest.registry import Registry
 
@@ -35,6 +36,7 @@ GROUP_ORDER: Final = (
     "node.k8s.io",
     "discovery.k8s.io",
 )
+CHANGING: Final = ("create", "patch", "update")
 
 
 class Aggregated(msgspec.Struct, frozen=True):
@@ -105,15 +107,17 @@ class Discovery:
                 "resources": [_aggregated(kind) for kind in self._kinds(name, version)],
                 "freshness": "Current",
             }
-            for version in self._registry.groups()[name]
+            for version in self._versions(name)
         ]
         return {"metadata": {"name": name} if name else {}, "versions": versions}
 
     def _group(self, name: str) -> dict[str, Any]:
-        versions = [
-            {"groupVersion": f"{name}/{version}", "version": version} for version in self._registry.groups()[name]
-        ]
+        versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in self._versions(name)]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
+
+    def _versions(self, group: str) -> list[str]:
+        """The versions of a group, the preferred one first."""
+        return sorted(self._registry.groups()[group], key=apiversions.priority)
 
     def _kinds(self, group: str, version: str) -> list[Kind]:
         found = (kind for kind in self._registry.kinds() if (kind.group, kind.version) == (group, version))
@@ -130,12 +134,17 @@ def _plain(kind: Kind) -> list[dict[str, Any]]:
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": kind.verbs,
+        "verbs": _verbs(kind),
         **_extras(kind),
     }
     if kind.stored:
         entry["storageVersionHash"] = _storage_hash(kind)
     return [entry, *(_plain_sub(kind, sub) for sub in _subresources(kind))]
+
+
+def _verbs(kind: Kind) -> tuple[str, ...]:
+    """What is left of a kind whose definition goes are looking and deleting."""
+    return tuple(verb for verb in kind.verbs if verb not in CHANGING) if kind.terminating else kind.verbs
 
 
 def _plain_sub(kind: Kind, sub: Subresource) -> dict[str, Any]:
@@ -156,7 +165,7 @@ def _aggregated(kind: Kind) -> dict[str, Any]:
         "responseKind": _response_kind(kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": kind.verbs,
+        "verbs": _verbs(kind),
         **_extras(kind),
     }
     if kind.subresources:
@@ -179,7 +188,7 @@ def _response_kind(kind: Kind) -> dict[str, str]:
 def _storage_hash(kind: Kind) -> str:
     """Changes when objects are stored in another form; of a second face, that of the first."""
     group = kind.group if kind.storage_version or kind.custom else ""
-    digest = hashlib.sha256(f"{group}/{kind.version}/{kind.kind}".encode()).digest()
+    digest = hashlib.sha256(f"{group}/{kind.stored_as or kind.version}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 

@@ -17,6 +17,7 @@ from flexlet.api.status import ApiError
 from flexlet.apiserver.auth import impersonate
 from flexlet.apiserver.auth.authenticate import Authenticator
 from flexlet.apiserver.auth.authorize import Authorizer
+from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import Attributes, User
 from flexlet.apiserver.http import accept, answers, paths
 from flexlet.apiserver.http.exchange import Exchange
@@ -114,16 +115,27 @@ class Front:
     async def _resource(self, exchange: Exchange) -> web.StreamResponse:
         path = exchange.path
         kind = self._registry.lookup(path.group, path.version, path.resource)
-        if kind is None:
-            if path.group and path.group not in self._registry.groups():
+        if kind is None or not _is_placed(kind, exchange):
+            if path.group and not self._is_built_in(path):
                 return answers.page_not_found()
             raise unknown()
-        own_namespace = kind.storage_bucket == "namespaces" and not path.group
-        if path.namespace and not kind.namespaced and not own_namespace:
-            raise unknown()
-        if path.name and kind.namespaced and not path.namespace:
-            raise unknown()
         return await self._resources.serve(exchange, kind)
+
+    def _is_built_in(self, path: Path) -> bool:
+        """Whether the group version is the server's own; those of definitions are unknown in other words."""
+        found = (kind for kind in self._registry.kinds() if not kind.custom)
+        return any((kind.group, kind.version) == (path.group, path.version) for kind in found)
+
+
+def _is_placed(kind: Kind, exchange: Exchange) -> bool:
+    """Whether the path has a namespace exactly if the kind needs one."""
+    path = exchange.path
+    if not kind.namespaced:
+        own_namespace = kind.storage_bucket == "namespaces" and not path.group
+        return not path.namespace or own_namespace
+    if path.namespace:
+        return True
+    return not path.name and (not kind.custom or exchange.verb in {"list", "watch"})
 
 
 def _attributes(user: User, verb: str, path: Path, query: Mapping[str, str]) -> Attributes:

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from flexlet.api.schema.types import Field, ListOf, MapOf, Scalar, SchemaOr, Shape, Type
+from flexlet.api.schema.types import Field, ListOf, MapOf, Scalar, SchemaOr, Shape, Type, named
 from flexlet.apiserver.contract.kind import Kind
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
@@ -47,7 +47,7 @@ class Schemas:
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             **own.get("properties", {}),
-            "metadata": {"type": "object"},
+            "metadata": {"allOf": [self._reference(named("meta.ObjectMeta"))]},
         }
         gvk = {"group": kind.group, "kind": kind.kind, "version": kind.version}
         self.found[name] = {**own, "properties": properties, "x-kubernetes-group-version-kind": [gvk]}

@@ -55,7 +55,7 @@ def _build(call: Call, wanted: Patch, old: Object, warned: list[str]) -> Object:
     of = typed.type_of(call.kind)
     checked = call.options.field_validation != typed.IGNORE
     result = apply(wanted, finished.copy(old), of)
-    decoded = decode(result, of, checked=checked)
+    decoded = _custom(call, result, checked) if call.kind.custom else decode(result, of, checked=checked)
     complaints = (*wanted.complaints, *decoded.complaints)
     if complaints and call.options.field_validation == typed.STRICT:
         raise _invalid(result.shown(), typed.strict_error(complaints))
@@ -96,6 +96,20 @@ def decode(result: Result, of: Type | None, *, checked: bool) -> Decoded:
         return reader(of, result.value, checked=checked)
     except Unreadable as fault:
         raise _invalid(result.shown(), fault.message) from None
+
+
+def _custom(call: Call, result: Result, checked: bool) -> Decoded:
+    """The patched custom resource, shaped by its own schema."""
+    value = result.value
+    try:
+        if not schema.interpret(value).kind:
+            raise Unreadable(f"Object 'Kind' is missing in '{result.shown()}'")
+        complaints = call.kind.strategy.read(value, checked=checked)
+    except Unreadable as fault:
+        raise _invalid(result.shown(), fault.message) from None
+    if not value.get("apiVersion"):
+        raise status.internal("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+    return Decoded(value, tuple(complaints))
 
 
 def failure(fault: PatchFault) -> status.ApiError:

@@ -40,6 +40,7 @@ class Rest:
         """Whoever watches a custom kind must look at it anew when its definition changes or goes."""
         del served
         if kind.custom:
+            self._facts = Facts()
             self.backend.store.end_watches(kind.storage_bucket)
 
     async def reach(self, resource_version: str) -> None:
