@@ -50,6 +50,8 @@ class Resources:
     async def serve(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
         """Answer a request whose caller may make it."""
         path = exchange.path
+        if kind.deprecation:
+            exchange.warnings.append(kind.deprecation)
         if path.subresource:
             return await self._subresource(exchange, kind)
         if path.name and not path.old_watch:
@@ -71,7 +73,7 @@ class Resources:
         shape, media = self._shape(exchange)
         rows = await self.rest.list(kind, exchange.path.namespace, options)
         body = shape.many(rows) if shape else _list(rows)
-        return await answers.large(exchange.request, body, media)
+        return await answers.large(exchange.request, body, media, exchange.warnings)
 
     async def _watch(self, exchange: Exchange, kind: Kind, options: listoptions.ListOptions) -> web.StreamResponse:
         form = accept.choose(exchange.accept, watch=True)
@@ -97,10 +99,10 @@ class Resources:
     async def _subresource(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
         sub = kind.subresource(exchange.path.subresource)
         if sub is None:
-            raise unknown()
+            raise status.not_found(kind.plural, kind.group, exchange.path.name) if kind.custom else unknown()
         verb = SUBRESOURCE_VERBS.get(exchange.method, "")
         if verb not in sub.verbs:
-            raise not_allowed()
+            raise not_supported(kind, exchange.verb) if kind.custom else not_allowed()
         connect = self.connections.get((kind.group, kind.plural, sub.name))
         if connect is not None:
             path = exchange.path
@@ -218,7 +220,8 @@ def _wanted(kind: Kind, subresource: str = "") -> Wanted:
     if sub is not None and sub.kind:
         group, version = (sub.group, sub.version) if sub.version else (kind.group, kind.version)
         return Wanted(group, version, sub.kind, schema.type_for(group, version, sub.kind))
-    return Wanted(kind.group, kind.version, kind.kind, typed.type_of(kind))
+    custom = kind.strategy if kind.custom else None
+    return Wanted(kind.group, kind.version, kind.kind, typed.type_of(kind), custom)
 
 
 def patch_type_of(media: str, *, custom: bool) -> str:
@@ -270,6 +273,13 @@ def not_allowed() -> status.ApiError:
     """405: the path exists, the method does not."""
     message = "the server does not allow this method on the requested resource"
     return status.failure(405, "MethodNotAllowed", message, status.StatusDetails())
+
+
+def not_supported(kind: Kind, verb: str) -> status.ApiError:
+    """The 405 of custom resources."""
+    message = f'{verb} is not supported on resources of kind "{status.qualified(kind.plural, kind.group)}"'
+    details = status.StatusDetails(group=kind.group, kind=kind.plural)
+    return status.failure(405, "MethodNotAllowed", message, details)
 
 
 def unknown() -> status.ApiError:
