@@ -134,13 +134,13 @@ class Resources:
         return self._answer(await self.rest.update(call, obj), exchange, shape, media)
 
     async def _patch(self, exchange: Exchange, kind: Kind) -> web.Response:
+        patch_type = _patch_type(exchange, kind)
         shape, media = self._shape(exchange)
         call = _call(exchange, kind, _write_options(exchange, "PatchOptions"))
-        patch = await self._patch_body(exchange, kind, call)
+        patch = await self._patch_body(exchange, patch_type, call)
         return self._answer(await self.rest.patch(call, patch), exchange, shape, media)
 
-    async def _patch_body(self, exchange: Exchange, kind: Kind, call: Call) -> Patch:
-        patch_type = patch_type_of(bodies.media_type(exchange.request.headers), custom=kind.custom)
+    async def _patch_body(self, exchange: Exchange, patch_type: str, call: Call) -> Patch:
         data = await bodies.read(exchange.request)
         return patching.read(patch_type, data, checked=call.options.field_validation != typed.IGNORE)
 
@@ -161,14 +161,15 @@ class Resources:
 
     async def _handled(self, exchange: Exchange, kind: Kind, verb: str) -> web.Response:
         """A path that is no stored object: its body is of the kind the path says."""
+        patch_type = _patch_type(exchange, kind) if verb == "patch" else ""
         media = accept.choose(exchange.accept).media
         options_kind = {"create": "CreateOptions", "update": "UpdateOptions"}.get(verb, "PatchOptions")
         call = _call(exchange, kind, _write_options(exchange, options_kind))
         body = patch = None
         if verb in {"create", "update"}:
             body = await self._body(exchange, _wanted(kind, call.subresource), call.options.field_validation)
-        elif verb == "patch":
-            patch = await self._patch_body(exchange, kind, call)
+        elif patch_type:
+            patch = await self._patch_body(exchange, patch_type, call)
         answer = await self.rest.handle(Handled(verb, call, body, patch))
         return self._answer(answer, exchange, None, media)
 
@@ -222,6 +223,11 @@ def _wanted(kind: Kind, subresource: str = "") -> Wanted:
         return Wanted(group, version, sub.kind, schema.type_for(group, version, sub.kind))
     custom = kind.strategy if kind.custom else None
     return Wanted(kind.group, kind.version, kind.kind, typed.type_of(kind), custom)
+
+
+def _patch_type(exchange: Exchange, kind: Kind) -> str:
+    """The patch's type; asked before anything else, so that whoever applies learns first that this is not served."""
+    return patch_type_of(bodies.media_type(exchange.request.headers), custom=kind.custom)
 
 
 def patch_type_of(media: str, *, custom: bool) -> str:
