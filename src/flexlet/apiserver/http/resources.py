@@ -226,7 +226,7 @@ def _wanted(kind: Kind, subresource: str = "") -> Wanted:
 
 
 def _patch_type(exchange: Exchange, kind: Kind) -> str:
-    """The patch's type; asked before anything else, so that whoever applies learns first that this is not served."""
+    """The patch's type; asked before anything else, so that whoever applies learns first that it is not served."""
     return patch_type_of(bodies.media_type(exchange.request.headers), custom=kind.custom)
 
 
