@@ -109,14 +109,15 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
 
 def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -> Rest:
     registry = Registry(builtin_kinds(settings.gates.enabled, clock.now))
-    plugins = default_plugins(
+    *plugins, quota = default_plugins(
         settings.gates.enabled,
         authorizer=who.authorizer,
         quota_writer=QuotaStatus(store, registry),
         clock=clock,
         source=random.Random(),  # noqa: S311  names of volumes are no secrets
     )
-    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer))
+    # Quota counts last, and only what everybody else lets through.
+    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), quota)
     rest = Rest(store, registry, admission, clock.now)
     endpoints.register(rest, who.reviews, who.tokens)
     return rest

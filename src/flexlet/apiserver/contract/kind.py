@@ -5,8 +5,8 @@ A `Kind` is a row of the server's table of resources. Its `Strategy` holds the r
 hold no state and do no IO: the same object and the same rules give the same answer. What needs to look at other
 objects is admission (`contract.admission`).
 
-Order of a create: default, admission.mutate, prepare_create, name, validate, admission.validate, store.
-Order of an update: default, prepare_update, admission.mutate, validate_update, admission.validate, store.
+Order of a create: default, admission.mutate, name, prepare_create, validate, admission.validate, store.
+Order of an update: default, admission.mutate, prepare_update, validate_update, admission.validate, store.
 """
 
 from collections.abc import Mapping

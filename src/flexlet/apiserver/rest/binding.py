@@ -26,6 +26,8 @@ class Bindings:
     async def handle(self, request: Handled) -> Answer:
         """Bind the pod that the URL, or the older body, names."""
         binding, call = request.body or {}, request.call
+        admission = admission_request(call, "CREATE", binding)
+        self._backend.mutate(admission)
         if not call.subresource:
             call = call.named(metadata_of(binding).get("name", ""))
         elif metadata_of(binding).get("name") != call.name:
@@ -33,8 +35,6 @@ class Bindings:
         errors = _errors(binding)
         if errors:
             raise status.failure(500, message="; ".join(map(str, errors)))
-        admission = admission_request(call, "CREATE", binding)
-        self._backend.mutate(admission)
         await self._backend.validate(admission)
         await self._assign(self._pod_call(call), binding)
         return status_answer(status.success(code=201), 201)

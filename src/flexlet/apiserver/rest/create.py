@@ -1,9 +1,10 @@
-"""Create: default, mutating admission, prepare, name, validate, validating admission, store."""
+"""Create: default, mutating admission, name, prepare, validate, validating admission, store."""
 
 from typing import Final
 
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.contract.request import AdmissionRequest
 from flexlet.apiserver.kinds import metadata as common
 from flexlet.apiserver.rest import finished, naming
 from flexlet.apiserver.rest.backend import Backend, admission_request
@@ -17,37 +18,37 @@ async def create(backend: Backend, call: Call, obj: Object) -> Answer:
     """Store a new object; a generated name that is taken is generated again."""
     naming.place(call, obj)
     metadata = metadata_of(obj)
-    if metadata.get("name") or not metadata.get("generateName"):
-        return await _create_named(backend, call, obj)
+    naming.wipe(metadata)
+    call.kind.strategy.default(obj)
+    request = admission_request(call.named(metadata.get("name") or ""), "CREATE", obj)
+    if call.kind.terminating:
+        raise status.forbidden(call.kind.plural, call.kind.group, request.name, TERMINATING)
+    backend.mutate(request)
+    if request.name or not metadata.get("generateName"):
+        return await _create_named(backend, call, request, obj)
     for attempt in range(naming.GENERATE_ATTEMPTS):
         try:
-            return await _create_named(backend, call, finished.copy(obj))
+            return await _create_named(backend, call, request, finished.copy(obj))
         except status.AlreadyExists:
             if attempt == naming.GENERATE_ATTEMPTS - 1:
                 raise
     raise AssertionError("unreachable")
 
 
-async def _create_named(backend: Backend, call: Call, obj: Object) -> Answer:
+async def _create_named(backend: Backend, call: Call, request: AdmissionRequest, obj: Object) -> Answer:
     kind, metadata = call.kind, obj["metadata"]
-    kind.strategy.default(obj)
+    request.obj = obj
     naming.stamp(metadata, backend.timestamp())
-    if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = naming.generated_name(metadata["generateName"])
-    request = admission_request(call, "CREATE", obj)
-    request.name = metadata.get("name") or ""
-    if kind.terminating:
-        raise status.forbidden(kind.plural, kind.group, request.name, TERMINATING)
-    backend.mutate(request)
+    name = metadata.get("name") or ""
     kind.strategy.prepare_create(obj)
     errors = kind.strategy.validate(obj) or common.validate_common(obj, namespaced=kind.namespaced)
     if errors:
-        raise backend.invalid(kind, obj, request.name, errors)
+        raise backend.invalid(kind, obj, name, errors)
     call.warnings.extend(kind.strategy.warnings(obj))
     await backend.validate(request)
     if naming.given_revision(metadata):
         raise status.failure(500, message="resourceVersion should not be set on objects to be created")
-    return await _store(backend, call.named(request.name), obj)
+    return await _store(backend, call.named(name), obj)
 
 
 async def _store(backend: Backend, call: Call, obj: Object) -> Answer:

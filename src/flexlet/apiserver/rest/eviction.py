@@ -40,12 +40,12 @@ class Evictions:
     async def handle(self, request: Handled) -> Answer:
         """Delete the pod, or say why not."""
         eviction, call = request.body or {}, request.call
+        admission = admission_request(call, "CREATE", eviction)
+        self._backend.mutate(admission)
         if metadata_of(eviction).get("name") != call.name:
             raise status.bad_request("name in URL does not match name in Eviction object")
         options = deleteoptions.check(deleteoptions.from_body(eviction.get("deleteOptions") or {}))
         dry_run = call.options.dry_run or bool(options.dry_run)
-        admission = admission_request(call, "CREATE", eviction)
-        self._backend.mutate(admission)
         await self._backend.validate(admission)
         pod_call = Call(
             user=call.user,

@@ -14,7 +14,7 @@ SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
-SYSTEM_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+SYSTEM_FIELDS: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid")
 
 _random: Final = random.Random()  # noqa: S311  names are no secrets
 
@@ -51,10 +51,16 @@ def require_name(call: Call, obj: Object) -> None:
         )
 
 
-def stamp(metadata: Object, now: str) -> None:
-    """Give a new object its identity; what only the server may set is dropped first."""
+def wipe(metadata: Object) -> None:
+    """Drop what only the server may set."""
     for field in SYSTEM_FIELDS:
         metadata.pop(field, None)
+
+
+def stamp(metadata: Object, now: str) -> None:
+    """Give a new object its identity, and a name if it asks for one."""
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generated_name(metadata["generateName"])
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = now
 

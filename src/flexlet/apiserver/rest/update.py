@@ -65,11 +65,11 @@ async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rul
     obj = build(old)
     naming.require_name(call, obj)
     naming.place(call, obj)
-    _require_version(call, obj, row)
     kind.strategy.default(obj)
-    _carry_over(rules, obj, old)
     request = admission_request(call, "UPDATE", obj, old)
     backend.mutate(request)
+    _require_version(call, obj, row)
+    _carry_over(rules, obj, old)
     errors = common.validate_common_update(obj, old, namespaced=kind.namespaced)
     errors += rules.validate_update(obj, old)
     if errors:
@@ -138,7 +138,7 @@ def _carry_over(rules: UpdateStrategy, obj: Object, old: Object) -> None:
 async def _store(backend: Backend, call: Call, row: Row, obj: Object, old: Object) -> Answer:
     if not _completes_deletion(call, obj, old):
         return await writes.replace(backend, call, row, obj, old)
-    await writes.remove(backend, call, row, obj)
+    await writes.remove(backend, call, row, old)
     answer = finished.encode(call.kind, obj, row.revision)
     return Answer(finished.shown(call.kind, answer), 200, call.kind)
 
