@@ -71,7 +71,9 @@ class Bindings:
 
     def _bind(self, name: str, value: str) -> str:
         kind, _, number = name.partition(":")
-        if not number or kind == "rand" or name in self._loose:
+        if name in self._loose:
+            return ""
+        if not number or kind == "rand":
             self.values[name] = value
             return ""
         bound = self.values.setdefault(name, value)

@@ -28,7 +28,7 @@ async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
     script = transcript.lines(name, stage.generated)
     settings = Settings(data=directory / "data")
     async with serving(settings, SystemClock()) as server, Clients(server, directory) as clients:
-        run = Run(World(clients, Bindings(stage.unordered, stage.loose), script), stage)
+        run = Run(World(server, clients, Bindings(stage.unordered, stage.loose), script), stage)
         return {line.seq: await run.line(line) for line in script}
 
 
@@ -112,6 +112,8 @@ class Run:
 def _values(line: Line, reply: Reply) -> tuple[Any, Any]:
     """Both bodies as values of the same form."""
     recorded, text = line.response_body, reply.data
+    if isinstance(recorded, list) and recorded and all(isinstance(item, str) for item in recorded):
+        recorded = "".join(recorded)
     if isinstance(recorded, str) and line.response_headers.get("Content-Type") == "application/yaml":
         return _Text(re.sub(r": (<[^>]*>)", r': "\1"', recorded)).get_data(), _Text(text).get_data()
     if isinstance(recorded, str):

@@ -10,6 +10,8 @@ from tests.apiserver.replay.bindings import Bindings
 from tests.apiserver.replay.client import Clients, encoded
 from tests.apiserver.replay.transcript import Line, lines
 
+from flexlet.apiserver.server import ApiServer
+
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 WIDGETS: Final = 9
 ATTEMPTS: Final = 20
@@ -20,7 +22,8 @@ Body: TypeAlias = Mapping[str, Any]
 class World:
     """A running server in the hands of whoever prepares a line."""
 
-    def __init__(self, clients: Clients, bindings: Bindings, script: tuple[Line, ...]) -> None:
+    def __init__(self, server: ApiServer, clients: Clients, bindings: Bindings, script: tuple[Line, ...]) -> None:
+        self.server = server
         self.clients = clients
         self.bindings = bindings
         self.recorded = {line.seq: line for line in script}

@@ -30,7 +30,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """How often a bookmark is repeated is a matter of time: once is enough."""
         if self.watches:
-            events = self.response_body
+            events = self.response_body or []
             kept = [event for index, event in enumerate(events) if event not in events[max(index - 1, 0) : index]]
             msgspec.structs.force_setattr(self, "response_body", kept)
 
@@ -38,7 +38,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     def watches(self) -> bool:
         """Whether the answer is a stream of events."""
         asked = self.query.get("watch") in {"1", "true"} or "/watch/" in self.path
-        return asked and isinstance(self.response_body, list)
+        return asked and self.status == 200 and not isinstance(self.response_body, dict)
 
 
 def lines(name: str, generated: Mapping[str, str] = MappingProxyType({})) -> tuple[Line, ...]:
