@@ -4,12 +4,12 @@ from flexlet.core import gates
 from flexlet.errors import ConfigError
 
 
-def test_every_gate_is_on_by_default():
+def test_every_gate_is_on_by_default() -> None:
     assert set(gates.Gates().enabled.values()) == {True}
     assert gates.parse("") == gates.Gates()
 
 
-def test_switches_are_laid_over_the_defaults():
+def test_switches_are_laid_over_the_defaults() -> None:
     switched = gates.parse(" PodLevelResources=false, InPlacePodVerticalScaling=True,")
     assert not switched["PodLevelResources"]
     assert switched.enabled == {**gates.DEFAULTS, "PodLevelResources": False}
@@ -23,7 +23,7 @@ def test_switches_are_laid_over_the_defaults():
         ("Nope=true", f"unknown feature gate Nope; flexlet knows {', '.join(gates.DEFAULTS)}"),
     ],
 )
-def test_what_cannot_be_meant_is_an_error_that_helps(text, message):
+def test_what_cannot_be_meant_is_an_error_that_helps(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as error:
         gates.parse(text)
     assert str(error.value) == message
