@@ -136,7 +136,7 @@ async def _listening(
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}")
     try:
-        async with asyncio.TaskGroup() as group:
+        async with _one_error(), asyncio.TaskGroup() as group:
             upkeep = group.create_task(
                 keep_up(server.cluster, rest.registry, pki, settings.gates, clock), name="upkeep"
             )
@@ -147,6 +147,17 @@ async def _listening(
             rest.backend.store.end_watches(kind.storage_bucket)
         await listener.close()
         await proxy.close()
+
+
+@asynccontextmanager
+async def _one_error() -> AsyncIterator[None]:
+    """Let a lone error out of its group: whoever runs the server is told what happened, not how we run."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
 
 
 def _to_nodes(pki: Pki, now: float) -> ssl.SSLContext:
