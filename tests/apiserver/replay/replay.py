@@ -3,8 +3,11 @@
 import asyncio
 import importlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from unittest.mock import patch
 
 import msgspec
 import yaml
@@ -16,6 +19,7 @@ from tests.apiserver.replay.stage import Stage, World
 from tests.apiserver.replay.transcript import Line
 
 from flexlet.adapters.clock import SystemClock
+from flexlet.apiserver.housekeeping.namespaces import Terminator
 from flexlet.apiserver.server import Settings, serving
 
 PATIENCE: Final = 40
@@ -28,8 +32,23 @@ async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
     script = transcript.lines(name, stage.generated)
     settings = Settings(data=directory / "data")
     async with serving(settings, SystemClock()) as server, Clients(server, directory) as clients:
-        run = Run(World(server, clients, Bindings(stage.unordered, stage.loose), script), stage)
-        return {line.seq: await run.line(line) for line in script}
+        world = World(server, clients, Bindings(stage.unordered, stage.loose), script)
+        run = Run(world, stage)
+        with _held(world):
+            return {line.seq: await run.line(line) for line in script}
+
+
+@contextmanager
+def _held(world: World) -> Iterator[None]:
+    """Namespaces on their way out wait until the stage lets them end."""
+    original = Terminator._round
+
+    async def when_allowed(self: Terminator, name: str) -> bool:
+        await world.namespaces_may_end.wait()
+        return await original(self, name)
+
+    with patch.object(Terminator, "_round", when_allowed):
+        yield
 
 
 class Run:
@@ -71,11 +90,15 @@ class Run:
     async def _read_first(self, line: Line) -> None:
         """A PUT of a version nobody has shown yet: its client had read the object just before."""
         body = line.request_body
-        version = body.get("metadata", {}).get("resourceVersion", "") if isinstance(body, dict) else ""
-        name = version.strip("<>")
-        if line.method == "PUT" and TOKEN.fullmatch(version) and name not in self._bindings.values:
-            present = await self._world.do("GET", self._bindings.fill(line.path))
-            self._bindings.match(version, present["metadata"]["resourceVersion"])
+        metadata = body.get("metadata", {}) if isinstance(body, dict) and line.method == "PUT" else {}
+        version = metadata.get("resourceVersion", "")
+        if not TOKEN.fullmatch(version) or version.strip("<>") in self._bindings.values:
+            return
+        path = self._bindings.fill(line.path)
+        name = self._bindings.fill(metadata["name"])
+        present = await self._world.do("GET", path[: path.rindex(f"/{name}") + len(name) + 1])
+        for field in ("uid", "resourceVersion"):
+            self._bindings.match(metadata.get(field, ""), present["metadata"][field])
 
     def _headers(self, line: Line) -> dict[str, str]:
         headers = dict(line.request_headers)

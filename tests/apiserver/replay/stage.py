@@ -27,6 +27,8 @@ class World:
         self.clients = clients
         self.bindings = bindings
         self.recorded = {line.seq: line for line in script}
+        self.namespaces_may_end = asyncio.Event()
+        self.namespaces_may_end.set()
 
     async def do(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Any:
         """One request of the administrator that must succeed; gives the answer's value."""
@@ -72,6 +74,10 @@ class World:
         path = self.bindings.fill(line.path.removesuffix("/status"))
         status = msgspec.json.decode(self.bindings.fill(json.dumps({**line.response_body["status"], **changed})))
         await self.do("PUT", f"{path}/status", {**await self.do("GET", path), "status": status})
+
+    async def seen(self, path: str, number: int) -> None:
+        """Bind a version that the recorder read out of sight."""
+        self.bindings.values[f"rv:{number}"] = (await self.do("GET", path))["metadata"]["resourceVersion"]
 
     async def settled(self, path: str, condition: str) -> None:
         """Wait, not for long, until a condition of an object is True."""
@@ -139,8 +145,9 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod(name: str, **spec: Any) -> Body:
-    """A small pod that no scheduler takes."""
+    """A small pod, on its node or left alone by schedulers."""
     resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
     container = {"name": "c", "image": "busybox:1", "command": ["sleep", "1d"], "resources": resources}
-    plain = {"schedulerName": "none", "automountServiceAccountToken": False, "containers": [container]}
-    return {"metadata": {"name": name}, "spec": {**plain, **spec}}
+    plain = {"automountServiceAccountToken": False, "containers": [container]}
+    unscheduled = {} if "nodeName" in spec else {"schedulerName": "none"}
+    return {"metadata": {"name": name}, "spec": {**plain, **unscheduled, **spec}}

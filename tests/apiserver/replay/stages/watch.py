@@ -79,8 +79,7 @@ async def _widget_lives(world: World) -> None:
 async def _seen_version(world: World, number: int) -> None:
     """A version that the recorder read somewhere."""
     await world.touch()
-    listed = await world.do("GET", CONFIG_MAPS)
-    world.bindings.values[f"rv:{number}"] = listed["metadata"]["resourceVersion"]
+    await world.seen(CONFIG_MAPS, number)
 
 
 async def _page_of_one(world: World) -> None:
