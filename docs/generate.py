@@ -1,0 +1,166 @@
+"""Writes the parts of ``docs/reference`` that follow from the code; ``--check`` only says whether they are up to date.
+
+A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the prose around it is written by
+hand. `tests/docs` holds every page to what this prints, so a new option, kind, metric or error cannot stay unknown.
+"""  # noqa: INP001  a script beside the pages
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+
+import flexlet
+from flexlet.api.pod import Pod
+from flexlet.apiserver.contract.kind import ALL_VERBS, Kind
+from flexlet.apiserver.http.metrics import Metrics
+from flexlet.apiserver.kinds.table import builtin_kinds
+from flexlet.apiserver.store.rows import Statistics
+from flexlet.cli.main import cli
+from flexlet.core import gates
+from flexlet.core.scheduling import exposition
+from flexlet.errors import FlexletError
+
+DOCS: Final = Path(__file__).resolve().parent
+DIFFERENCES: Final = DOCS.parent / "tests/apiserver/replay/known_differences.yaml"
+_PART: Final = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def commands() -> Iterator[str]:
+    """Usage, text and options of every command."""
+    for context in leaves(click.Context(cli, info_name="flexlet")):
+        command = context.command
+        usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
+        yield f"\n## {context.command_path}\n\n```text\n{usage}\n```\n\n{inspect.cleandoc(command.help or '')}\n"
+        yield "\n| option | meaning |\n|---|---|\n"
+        yield from (f"| `{names}` | {meaning} |\n" for names, meaning in options(context))
+
+
+def leaves(context: click.Context) -> Iterator[click.Context]:
+    """The commands at the ends of the tree."""
+    command = context.command
+    if not isinstance(command, click.Group):
+        yield context
+        return
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        if below is not None:
+            yield from leaves(click.Context(below, info_name=name, parent=context))
+
+
+def options(context: click.Context) -> Iterator[tuple[str, str]]:
+    """What a command takes besides its arguments, and what that means."""
+    for parameter in context.command.params:
+        record = parameter.get_help_record(context) if isinstance(parameter, click.Option) else None
+        if record is not None:
+            yield record[0].replace("|", "\\|"), " ".join(record[1].replace("|", "\\|").split())
+
+
+def kinds() -> Iterator[str]:
+    """The kinds served without a definition."""
+    yield "| group | kind | resource | short | scope | verbs | subresources |\n|---|---|---|---|---|---|---|\n"
+    for kind in builtin_kinds(gates.Gates().enabled):
+        yield (
+            f"| `{kind.api_version}` | {kind.kind} | `{kind.plural}` | {', '.join(kind.short_names)} "
+            f"| {'namespace' if kind.namespaced else 'cluster'} | {_verbs(kind)} | {_subresources(kind)} |\n"
+        )
+
+
+def _verbs(kind: Kind) -> str:
+    if set(kind.verbs) == set(ALL_VERBS):
+        return "all"
+    missing = sorted(set(ALL_VERBS) - set(kind.verbs))
+    return f"all but {', '.join(missing)}" if len(missing) < 4 else ", ".join(kind.verbs)
+
+
+def _subresources(kind: Kind) -> str:
+    return ", ".join(f"`{sub.name}`" for sub in kind.subresources)
+
+
+def metrics() -> Iterator[str]:
+    """Every metric of ``/metrics`` and ``/metrics/resources``."""
+    counts = Metrics(gates.Gates().enabled)
+    nothing = Statistics(*[0] * len(Statistics.__struct_fields__))
+    yield "| metric | type | path | meaning |\n|---|---|---|---|\n"
+    yield from _metric_rows("/metrics", counts.text(nothing))
+    yield from _metric_rows("/metrics/resources", exposition.render([_limited_pod()]))
+
+
+def _metric_rows(path: str, text: str) -> Iterator[str]:
+    kind_of = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    for name, meaning in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE):
+        yield f"| `{name}` | {kind_of[name]} | `{path}` | {meaning} |\n"
+
+
+def _limited_pod() -> Pod:
+    from flexlet.api import decode
+
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    return decode.from_value({"spec": {"containers": [{"name": "c", "resources": resources}]}}, Pod)
+
+
+def errors() -> Iterator[str]:
+    """The exception tree, every class with the sentence that its docstring begins with."""
+    for module in pkgutil.walk_packages(flexlet.__path__, "flexlet."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    yield from _error(FlexletError, "")
+
+
+def _error(error: type[FlexletError], indent: str) -> Iterator[str]:
+    first = (inspect.getdoc(error) or "").split("\n\n")[0].replace("\n", " ")
+    yield f"{indent}- `{error.__name__}` (`{error.__module__}`): {first}\n"
+    below = (one for one in error.__subclasses__() if one.__module__.startswith("flexlet."))
+    for one in sorted(below, key=lambda one: (one.__module__, one.__name__)):
+        yield from _error(one, f"{indent}  ")
+
+
+def differences() -> Iterator[str]:
+    """What the replay of recordings lets pass, reason by reason."""
+    reasons: dict[str, list[str]] = {}
+    for entry in yaml.safe_load(DIFFERENCES.read_text()):
+        where = f"`{entry['file']}` {entry['lines']}" if "lines" in entry else f"`{entry['file']}`"
+        reasons.setdefault(entry["reason"], []).append(where)
+    yield "| difference | recording and its lines |\n|---|---|\n"
+    for reason, places in reasons.items():
+        shown = "; ".join(dict.fromkeys(places))
+        yield f"| {' '.join(reason.split())} | {shown} |\n"
+
+
+PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
+    "commands": commands,
+    "differences": differences,
+    "errors": errors,
+    "kinds": kinds,
+    "metrics": metrics,
+}
+
+
+def rendered(page: str) -> str:
+    """The page with its generated parts as the code has them now."""
+    return _PART.sub(lambda found: f"{found[1]}{''.join(PARTS[found[2]]())}{found[3]}", page)
+
+
+def outdated() -> list[Path]:
+    """Pages whose generated parts are not what the code says."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if rendered(path.read_text()) != path.read_text()]
+
+
+def main() -> int:
+    """Rewrite what is out of date, or only name it."""
+    pages = outdated()
+    for path in pages:
+        if "--check" not in sys.argv:
+            path.write_text(rendered(path.read_text()))
+        sys.stdout.write(f"{path.relative_to(DOCS.parent)}\n")
+    return int(bool(pages) and "--check" in sys.argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
