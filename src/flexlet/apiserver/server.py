@@ -25,6 +25,7 @@ from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.firstobjects import FirstObjects
+from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apiserver.http import answers
 from flexlet.apiserver.http.discovery import Discovery
 from flexlet.apiserver.http.exchange import Exchange
@@ -101,7 +102,9 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
         who = identities.assemble(store, StoreView(store), pki, clock.now)
         rest = _pipeline(settings, clock, store, who)
         await FirstObjects(rest.backend, pki.ca_pem).bootstrap()
-        async with _listening(settings, clock, pki, rest, who) as server:
+        definitions = Definitions(rest, LocalCluster(rest), clock)
+        await definitions.load()
+        async with _listening(settings, clock, pki, rest, who, definitions) as server:
             yield server
     finally:
         await store.close()
@@ -125,7 +128,7 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
 
 @asynccontextmanager
 async def _listening(
-    settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities
+    settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities, definitions: Definitions
 ) -> AsyncIterator[ApiServer]:
     resources = Resources(rest, clock.now)
     proxy = PodProxy(rest.backend.view, lambda: _to_nodes(pki, clock.now()))
@@ -138,7 +141,7 @@ async def _listening(
     try:
         async with _one_error(), asyncio.TaskGroup() as group:
             upkeep = group.create_task(
-                keep_up(server.cluster, rest.registry, pki, settings.gates, clock), name="upkeep"
+                keep_up(server.cluster, rest.registry, pki, settings.gates, clock, definitions), name="upkeep"
             )
             yield server
             upkeep.cancel()

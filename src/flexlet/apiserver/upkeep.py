@@ -7,6 +7,7 @@ from typing import Final
 from flexlet.apiserver.admission.resource_quota import counting_of
 from flexlet.apiserver.auth.pki import Pki
 from flexlet.apiserver.housekeeping import clusterroles, csr, events, namespaces, serviceaccounts
+from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apiserver.housekeeping.quota import QuotaKeeper
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.core.gates import Gates
@@ -16,7 +17,9 @@ from flexlet.ports.cluster import Cluster, Ref
 NEEDED: Final = {"delete", "list"}
 
 
-async def keep_up(cluster: Cluster, registry: Registry, pki: Pki, gates: Gates, clock: Clock) -> None:
+async def keep_up(
+    cluster: Cluster, registry: Registry, pki: Pki, gates: Gates, clock: Clock, definitions: Definitions
+) -> None:
     """Run all of them until cancelled."""
 
     def contents() -> Iterator[Ref]:
@@ -28,6 +31,7 @@ async def keep_up(cluster: Cluster, registry: Registry, pki: Pki, gates: Gates, 
         group.create_task(clusterroles.aggregate(cluster, clock))
         group.create_task(csr.approve_and_sign(cluster, pki.authority, clock))
         group.create_task(events.expire(cluster, clock))
+        group.create_task(definitions.run())
         group.create_task(quotas.run())
         group.create_task(namespaces.terminate(cluster, clock, contents))
 

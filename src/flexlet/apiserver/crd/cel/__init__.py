@@ -1,0 +1,1 @@
+"""Rules of custom resources, written in CEL (``x-kubernetes-validations``)."""
