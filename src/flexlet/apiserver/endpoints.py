@@ -43,15 +43,15 @@ def _review_handler(reviews: Reviews) -> Handler:
 
 def _token_handler(backend: Backend, tokens: TokenRequests) -> Handler:
     async def handle(request: Handled) -> Answer:
-        call = request.call
+        call, body = request.call, request.body or {}
+        admission = admission_request(call, "CREATE", body)
+        backend.mutate(admission)
 
         async def admit(obj: Object) -> None:
-            admission = admission_request(call, "CREATE", obj)
-            backend.mutate(admission)
+            admission.obj = obj
             await backend.validate(admission)
 
-        now = backend.clock()
-        return _created(await tokens.create(call.namespace, call.name, request.body or {}, now, admit))
+        return _created(await tokens.create(call.namespace, call.name, body, backend.clock(), admit))
 
     return handle
 

@@ -92,7 +92,7 @@ class Clients:
         context = ssl.create_default_context(cadata=pki.ca_pem)
         if user in BARE:
             return context
-        name = user or "admin"
+        name = user.removesuffix(" in group system:nodes") or "admin"
         credential = pki.client(name, GROUPS.get(user, NODES), self._server.clock.now())
         path = self._directory / f"{name.replace(':', '_')}.pem"
         path.write_bytes(credential.certificate_pem + credential.key_pem)
