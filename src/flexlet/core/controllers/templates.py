@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import names
 from flexlet.api.meta import OwnerReference
 from flexlet.core.views.objects import ObjectView
 
@@ -61,15 +60,10 @@ def pod_body(template: bytes, controller: Controller, owner: ObjectView) -> dict
     """A new pod of a template; the caller may change it."""
     value = msgspec.json.decode(template)
     described = value.get("metadata") or {}
-    metadata: dict[str, Any] = {"generateName": prefix(owner.name)}
+    metadata: dict[str, Any] = {"generateName": f"{owner.name}-"}
     metadata |= {key: described[key] for key in ("labels", "annotations", "finalizers") if described.get(key)}
     metadata["ownerReferences"] = [controller.reference(owner)]
     return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": value.get("spec") or {}}
-
-
-def prefix(name: str) -> str:
-    """How the names of an owner's pods begin; the dash is dropped where it would not be valid."""
-    return name if names.dns1123_subdomain(names.as_prefix(f"{name}-")) else f"{name}-"
 
 
 @lru_cache(maxsize=1024)
