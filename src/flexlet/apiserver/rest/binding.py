@@ -34,7 +34,8 @@ class Bindings:
             raise status.bad_request("name in URL does not match name in Binding object")
         errors = _errors(binding)
         if errors:
-            raise status.failure(500, message="; ".join(map(str, errors)))
+            # Upstream lets these through as an internal error, which nobody should have to read as one.
+            raise status.invalid("Binding", "", call.name, errors)
         await self._backend.validate(admission)
         await self._assign(self._pod_call(call), binding)
         return status_answer(status.success(code=201), 201)

@@ -86,7 +86,8 @@ class Rest:
         call = request.call
         handler = self.handlers.get((call.kind.group, call.kind.plural, call.subresource))
         if handler is None:
-            raise status.failure(501, "NotImplemented", f"{call.kind.plural}/{call.subresource} is not served yet")
+            message = f"{call.kind.plural}/{call.subresource} is not served by flexlet"
+            raise status.failure(404, "NotFound", message, status.StatusDetails())
         return await handler(request)
 
     async def delete(self, call: Call, options: DeleteOptions = DEFAULT) -> Answer:
