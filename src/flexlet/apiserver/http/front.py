@@ -24,7 +24,8 @@ from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.metrics import Metrics
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.paths import Path
-from flexlet.apiserver.http.resources import Resources, unknown
+from flexlet.apiserver.http.refusals import unknown
+from flexlet.apiserver.http.resources import Resources
 from flexlet.apiserver.rest.listoptions import flag
 from flexlet.apiserver.store.errors import StoreBusy, StoreFault
 

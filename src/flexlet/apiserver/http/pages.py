@@ -12,7 +12,7 @@ from flexlet.apiserver.http.discovery import AGGREGATED_MEDIA, Discovery
 from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.health import Health
 from flexlet.apiserver.http.openapi import OpenApi
-from flexlet.apiserver.http.resources import not_allowed, unknown
+from flexlet.apiserver.http.refusals import not_allowed, unknown
 
 Page = Callable[[Exchange], web.Response]
 

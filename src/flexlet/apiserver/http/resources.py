@@ -1,18 +1,20 @@
 """Requests on resources: the verb finds its operation, the answer finds its form."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
 
 import msgspec
 from aiohttp import web
 
-from flexlet.api import fielderrors, schema, status
+from flexlet.api import schema, status
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.contract.request import WriteOptions
 from flexlet.apiserver.http import accept, answers, bodies, shapes, streams
 from flexlet.apiserver.http.bodies import Wanted
 from flexlet.apiserver.http.exchange import Exchange
+from flexlet.apiserver.http.parameters import delete_query, patch_type, write_options
+from flexlet.apiserver.http.refusals import not_allowed, not_supported, unknown
 from flexlet.apiserver.rest import deleteoptions, finished, listoptions, patching, typed
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
@@ -24,14 +26,6 @@ from flexlet.apiserver.rest.pipeline import Rest
 COLLECTION_VERBS: Final = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 OBJECT_VERBS: Final = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 SUBRESOURCE_VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch"}
-PATCH_TYPES: Final = {
-    "application/json-patch+json": patching.JSON,
-    "application/merge-patch+json": patching.MERGE,
-    "application/strategic-merge-patch+json": patching.STRATEGIC,
-}
-APPLY: Final = "application/apply-patch+yaml"
-MAX_MANAGER_BYTES: Final = 128
-FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
 
 Connect: TypeAlias = Callable[[web.BaseRequest, str, str, str], Awaitable[web.StreamResponse]]
@@ -123,26 +117,26 @@ class Resources:
         if not kind.stored:
             return await self._handled(exchange, kind, "create")
         shape, media = self._shape(exchange)
-        call = _call(exchange, kind, _write_options(exchange, "CreateOptions"))
+        call = _call(exchange, kind, write_options(exchange, "CreateOptions"))
         obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
         return self._answer(await self.rest.create(call, obj), exchange, shape, media)
 
     async def _update(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
-        call = _call(exchange, kind, _write_options(exchange, "UpdateOptions"))
+        call = _call(exchange, kind, write_options(exchange, "UpdateOptions"))
         obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
         return self._answer(await self.rest.update(call, obj), exchange, shape, media)
 
     async def _patch(self, exchange: Exchange, kind: Kind) -> web.Response:
-        patch_type = _patch_type(exchange, kind)
+        how = patch_type(exchange, kind)
         shape, media = self._shape(exchange)
-        call = _call(exchange, kind, _write_options(exchange, "PatchOptions"))
-        patch = await self._patch_body(exchange, patch_type, call)
+        call = _call(exchange, kind, write_options(exchange, "PatchOptions"))
+        patch = await self._patch_body(exchange, how, call)
         return self._answer(await self.rest.patch(call, patch), exchange, shape, media)
 
-    async def _patch_body(self, exchange: Exchange, patch_type: str, call: Call) -> Patch:
+    async def _patch_body(self, exchange: Exchange, how: str, call: Call) -> Patch:
         data = await bodies.read(exchange.request)
-        return patching.read(patch_type, data, checked=call.options.field_validation != typed.IGNORE)
+        return patching.read(how, data, checked=call.options.field_validation != typed.IGNORE)
 
     async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
@@ -161,15 +155,15 @@ class Resources:
 
     async def _handled(self, exchange: Exchange, kind: Kind, verb: str) -> web.Response:
         """A path that is no stored object: its body is of the kind the path says."""
-        patch_type = _patch_type(exchange, kind) if verb == "patch" else ""
+        how = patch_type(exchange, kind) if verb == "patch" else ""
         media = accept.choose(exchange.accept).media
         options_kind = {"create": "CreateOptions", "update": "UpdateOptions"}.get(verb, "PatchOptions")
-        call = _call(exchange, kind, _write_options(exchange, options_kind))
+        call = _call(exchange, kind, write_options(exchange, options_kind))
         body = patch = None
         if verb in {"create", "update"}:
             body = await self._body(exchange, _wanted(kind, call.subresource), call.options.field_validation)
-        elif patch_type:
-            patch = await self._patch_body(exchange, patch_type, call)
+        elif how:
+            patch = await self._patch_body(exchange, how, call)
         answer = await self.rest.handle(Handled(verb, call, body, patch))
         return self._answer(answer, exchange, None, media)
 
@@ -185,7 +179,7 @@ class Resources:
         if data:
             media = bodies.media_type(exchange.request.headers)
             return deleteoptions.check(bodies.delete_options(data, media))
-        return deleteoptions.check(_delete_query(exchange.query))
+        return deleteoptions.check(delete_query(exchange.query))
 
     def _shape(self, exchange: Exchange) -> tuple[shapes.Shape | None, str]:
         form = accept.choose(exchange.accept, collection=not exchange.path.name)
@@ -223,72 +217,3 @@ def _wanted(kind: Kind, subresource: str = "") -> Wanted:
         return Wanted(group, version, sub.kind, schema.type_for(group, version, sub.kind))
     custom = kind.strategy if kind.custom else None
     return Wanted(kind.group, kind.version, kind.kind, typed.type_of(kind), custom)
-
-
-def _patch_type(exchange: Exchange, kind: Kind) -> str:
-    """The patch's type; asked before anything else, so that whoever applies learns first that it is not served."""
-    return patch_type_of(bodies.media_type(exchange.request.headers), custom=kind.custom)
-
-
-def patch_type_of(media: str, *, custom: bool) -> str:
-    """The patch type of a media type, or 415."""
-    found = PATCH_TYPES.get(media)
-    if found is not None and not (custom and found == patching.STRATEGIC):
-        return found
-    if custom or media == APPLY:
-        offered = [name for name, short in PATCH_TYPES.items() if not (custom and short == patching.STRATEGIC)]
-        raise bodies.unsupported(", ".join(offered))
-    raise status.failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", status.StatusDetails())
-
-
-def _write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
-    query = exchange.query
-    if not query:
-        return WriteOptions()
-    errors = deleteoptions.dry_run_errors((query["dryRun"],) if query.get("dryRun") else ())
-    validation = query.get("fieldValidation", "")
-    if validation not in FIELD_VALIDATIONS:
-        errors.append(fielderrors.not_supported("fieldValidation", validation, FIELD_VALIDATIONS))
-    manager = query.get("fieldManager", "")
-    if len(manager.encode()) > MAX_MANAGER_BYTES:
-        errors.append(fielderrors.too_long("fieldManager", MAX_MANAGER_BYTES))
-    if kind_name == "PatchOptions" and "force" in query:
-        errors.append(fielderrors.forbidden("force", "may not be specified for non-apply patch"))
-    if errors:
-        raise status.invalid(kind_name, "meta.k8s.io", "", errors)
-    return WriteOptions(
-        dry_run=bool(query.get("dryRun")),
-        field_manager=manager,
-        field_validation=validation or "Warn",
-    )
-
-
-def _delete_query(query: Mapping[str, str]) -> DeleteOptions:
-    if not query:
-        return deleteoptions.DEFAULT
-    values: dict[str, Any] = {
-        "grace_period_seconds": listoptions.number(query, "gracePeriodSeconds"),
-        "orphan_dependents": listoptions.flag(query, "orphanDependents"),
-        "propagation_policy": query.get("propagationPolicy"),
-        "dry_run": (query["dryRun"],) if query.get("dryRun") else None,
-    }
-    return DeleteOptions(**values)
-
-
-def not_allowed() -> status.ApiError:
-    """405: the path exists, the method does not."""
-    message = "the server does not allow this method on the requested resource"
-    return status.failure(405, "MethodNotAllowed", message, status.StatusDetails())
-
-
-def not_supported(kind: Kind, verb: str) -> status.ApiError:
-    """The 405 of custom resources."""
-    message = f'{verb} is not supported on resources of kind "{status.qualified(kind.plural, kind.group)}"'
-    details = status.StatusDetails(group=kind.group, kind=kind.plural)
-    return status.failure(405, "MethodNotAllowed", message, details)
-
-
-def unknown() -> status.ApiError:
-    """404 of paths inside the API that mean nothing."""
-    message = "the server could not find the requested resource"
-    return status.failure(404, "NotFound", message, status.StatusDetails())
