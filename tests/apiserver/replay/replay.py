@@ -72,6 +72,8 @@ class Run:
             found = self._compare(line, await self._send(line))
             if not found:
                 break
+        if line.applies:
+            await self._world.applied(line)
         return found
 
     async def _send(self, line: Line) -> Reply:

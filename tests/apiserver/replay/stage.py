@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from tests.apiserver.replay.bindings import Bindings
 from tests.apiserver.replay.client import Clients, encoded
+from tests.apiserver.replay.comparison import differences
 from tests.apiserver.replay.transcript import Line, lines
 
 from flexlet.apiserver.server import ApiServer
@@ -41,6 +42,10 @@ class World:
         assert reply.status < 300, f"{method} {path}: {reply.status} {reply.data.decode()}"
         return msgspec.json.decode(reply.data)
 
+    def filled(self, value: Any) -> Any:
+        """A recorded value with values in place of its placeholders."""
+        return msgspec.json.decode(self.bindings.fill(json.dumps(value)))
+
     async def create(self, path: str, body: Body) -> Any:
         """Create an object in a collection."""
         return await self.do("POST", path, body)
@@ -59,21 +64,39 @@ class World:
         """Give an object the content that a line shows: the work of a controller or of somebody unseen."""
         line = self.recorded[seq]
         path = self.bindings.fill(path or line.path)
-        wanted = msgspec.json.decode(self.bindings.fill(json.dumps(body or line.response_body)))
+        wanted = self.filled(body or line.response_body)
         for target in (f"{path}/status", path) if "status" in wanted else (path,):
-            present = await self.do("GET", path)
-            metadata = {
-                **wanted["metadata"],
-                **{key: present["metadata"][key] for key in ("uid", "resourceVersion")},
-            }
-            await self.do("PUT", target, {**wanted, "metadata": metadata})
+            await self._put(target, path, wanted)
+
+    async def _put(self, target: str, path: str, wanted: Any) -> None:
+        present = await self.do("GET", path)
+        kept = {key: present["metadata"][key] for key in ("uid", "resourceVersion")}
+        await self.do("PUT", target, {**wanted, "metadata": {**wanted["metadata"], **kept}})
+
+    async def applied(self, line: Line) -> None:
+        """What a server-side apply would have left behind, put there without one."""
+        name = self.bindings.fill(line.response_body["metadata"]["name"])
+        target = self.bindings.fill(line.path)
+        path = target[: target.rindex(f"/{name}") + len(name) + 1]
+        reply = await self.clients.send("", "GET", self.clients.url(path, {}), JSON, None)
+        if reply.status == 404:
+            body = self.filled(line.response_body)
+            metadata = {**body["metadata"], "uid": "", "resourceVersion": ""}
+            await self.create(path.rpartition("/")[0], {**body, "metadata": metadata})
+        await self._put(target, path, self.filled(line.response_body))
+        differences(line.response_body, await self.do("GET", path), self.bindings)
 
     async def status_of(self, seq: int, **changed: Any) -> None:
-        """Give an object the status that a line's answer shows, as its controller did before."""
+        """Give an object the status (and revision) that a line's answer shows, as its controller did before."""
         line = self.recorded[seq]
         path = self.bindings.fill(line.path.removesuffix("/status"))
-        status = msgspec.json.decode(self.bindings.fill(json.dumps({**line.response_body["status"], **changed})))
-        await self.do("PUT", f"{path}/status", {**await self.do("GET", path), "status": status})
+        status = self.filled({**line.response_body["status"], **changed})
+        shown = line.response_body["metadata"].get("annotations", {})
+        present = await self.do("GET", path)
+        kept = {key: value for key, value in shown.items() if key.startswith("deployment.kubernetes.io/")}
+        annotations = {**present["metadata"].get("annotations", {}), **kept}
+        metadata = {**present["metadata"], "annotations": annotations}
+        await self.do("PUT", f"{path}/status", {**present, "metadata": metadata, "status": status})
 
     async def seen(self, path: str, number: int) -> None:
         """Bind a version that the recorder read out of sight."""

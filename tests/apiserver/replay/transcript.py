@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 HTTP: Final = Path(__file__).parents[2] / "data" / "http"
+APPLY: Final = "application/apply-patch+yaml"
 STAGES: Final = Path(__file__).with_name("stages")
 FILES: Final = tuple(sorted(path.stem for path in HTTP.glob("*.jsonl") if (STAGES / f"{path.stem}.py").exists()))
 
@@ -33,6 +34,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
             events = self.response_body or []
             kept = [event for index, event in enumerate(events) if event not in events[max(index - 1, 0) : index]]
             msgspec.structs.force_setattr(self, "response_body", kept)
+
+    @property
+    def applies(self) -> bool:
+        """Whether this is a server-side apply that changed something."""
+        media = self.request_headers.get("Content-Type")
+        return media == APPLY and self.status < 300 and "dryRun" not in self.query
 
     @property
     def watches(self) -> bool:

@@ -14,7 +14,14 @@ SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
-SYSTEM_FIELDS: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "uid")
+SYSTEM_FIELDS: Final = (
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+    "uid",
+)
 
 _random: Final = random.Random()  # noqa: S311  names are no secrets
 

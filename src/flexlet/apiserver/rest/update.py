@@ -65,6 +65,7 @@ async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rul
     obj = build(old)
     naming.require_name(call, obj)
     naming.place(call, obj)
+    obj["metadata"].pop("managedFields", None)  # nobody keeps them here
     kind.strategy.default(obj)
     request = admission_request(call, "UPDATE", obj, old)
     backend.mutate(request)

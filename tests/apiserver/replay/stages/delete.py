@@ -31,7 +31,8 @@ async def _pod(world: World, name: str, finalizers: tuple[str, ...] = (), **spec
 
 
 async def _pods(world: World) -> None:
-    bound, hold = {"nodeName": "rec-none"}, ("rec.example.com/x",)
+    bound: dict[str, Any] = {"nodeName": "rec-none"}
+    hold = ("rec.example.com/x",)
     await _pod(world, "u")
     await _pod(world, "g", **bound)
     await _pod(world, "g1", terminationGracePeriodSeconds=7, **bound)
