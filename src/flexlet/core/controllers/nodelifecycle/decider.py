@@ -66,8 +66,7 @@ class NodeLifecycleDecider:
 
     def decide(self, now: float) -> ApiPlan:
         """What nodes and pods need now; looked at every few seconds even when nothing changes."""
-        actions: list[ApiAction] = [*self._untold]
-        self._untold.clear()
+        actions: list[ApiAction] = []
         for name in self._pulse.newly_silent(now):
             self._queue.add(name)
         if self._pace.count(len(self._ready), len(self._nodes)):
@@ -79,6 +78,7 @@ class NodeLifecycleDecider:
             if not found and not self._queue.held(name):
                 self._queue.forgive(name)
         actions += self._evict(now)
+        actions[:0], self._untold = self._untold, []
         alarms = (self._queue.wake_at, self._leaving.wake_at, now + pulse.PERIOD_S)
         return ApiPlan(tuple(actions), wake_at=min(alarm for alarm in alarms if alarm is not None))
 
