@@ -52,6 +52,12 @@ def test_what_authorization_calls_it(method: str, text: str, watch: bool, verb: 
     assert paths.verb(method, paths.read(text), watch=watch) == verb
 
 
+def test_a_whole_url_means_its_path() -> None:
+    """Proxies may send the absolute form."""
+    assert paths.split_target("https://host:6443/version?x=1") == ("/version", {"x": "1"})
+    assert paths.split_target("*") == ("/", {})
+
+
 def test_paths_and_queries_are_unescaped_and_the_first_value_counts() -> None:
     path, query = paths.split_target("/api/v1/nodes/a%3Ab?limit=1&limit=2&watch&labelSelector=a%20in+(b)")
     assert path == "/api/v1/nodes/a:b"

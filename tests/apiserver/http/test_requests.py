@@ -148,6 +148,14 @@ async def test_bodies_that_are_no_object(admin: Client, body: bytes, media: str,
     assert (answer.status, answer.json["message"]) == (code, message)
 
 
+async def test_a_body_that_is_not_packed_as_it_says(admin: Client) -> None:
+    answer = await admin.ask("POST", MAPS, b"abc", Content_Encoding="gzip")
+    assert (answer.status, answer.json["message"]) == (
+        400,
+        "400, message: Can not decode content-encoding: gzip",
+    )
+
+
 async def test_patch_types_that_are_none(admin: Client) -> None:
     apply = await admin.ask("PATCH", f"{MAPS}/c", {}, Content_Type="application/apply-patch+yaml")
     assert (apply.status, apply.json["reason"]) == (415, "UnsupportedMediaType")

@@ -30,11 +30,14 @@ async def read(request: web.BaseRequest) -> bytes:
         raise _too_large()
     parts: list[bytes] = []
     size = 0
-    async for part in request.content.iter_any():
-        size += len(part)
-        if size > LIMIT_BYTES:
-            raise _too_large()
-        parts.append(part)
+    try:
+        async for part in request.content.iter_any():
+            size += len(part)
+            if size > LIMIT_BYTES:
+                raise _too_large()
+            parts.append(part)
+    except web.RequestPayloadError as error:
+        raise status.bad_request(" ".join(str(error).split())) from None
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

@@ -38,6 +38,8 @@ class Path(msgspec.Struct, frozen=True, kw_only=True):
 
 def split_target(target: str) -> tuple[str, Mapping[str, str]]:
     """Path and query of a request line; of a repeated parameter the first counts."""
+    if not target.startswith("/"):
+        target = "/" + target.partition("://")[2].partition("/")[2]
     path, question, query = target.partition("?")
     if "%" in path:
         path = unquote(path)
