@@ -1,6 +1,7 @@
 """Clients of a server under replay: one connection pool for each identity, real certificates and tokens."""
 
 import asyncio
+import base64
 import io
 import json
 import ssl
@@ -16,6 +17,7 @@ from yarl import URL
 from flexlet.apiserver.server import ApiServer
 
 GROUPS: Final = {"": ["system:masters"], "alice": ["devs"], "system:bootstrap:abcdef": ["system:bootstrappers"]}
+PROTOBUF: Final = "<protobuf>"
 NODES: Final = ["system:nodes"]
 BARE: Final = {"anonymous", "token"}
 SETTLE_S: Final = 0.08
@@ -120,7 +122,9 @@ def _headers(response: aiohttp.ClientResponse) -> dict[str, list[str]]:
 
 
 def encoded(body: Any) -> bytes | None:
-    """A recorded body as bytes: text as it is, everything else as JSON."""
+    """A recorded body as bytes: text and protobuf as they are, everything else as JSON."""
     if body is None or isinstance(body, bytes):
         return body
+    if isinstance(body, dict) and PROTOBUF in body:
+        return base64.b64decode(body[PROTOBUF]["base64"])
     return body.encode() if isinstance(body, str) else json.dumps(body).encode()

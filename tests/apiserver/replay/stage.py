@@ -73,6 +73,16 @@ class World:
         kept = {key: present["metadata"][key] for key in ("uid", "resourceVersion")}
         await self.do("PUT", target, {**wanted, "metadata": {**wanted["metadata"], **kept}})
 
+    async def put_up(self, collection: str, recorded: Body, name: str = "") -> Any:
+        """Make an object that a line shows, status and all; with another name where a part of it was generated."""
+        body = self.filled(recorded)
+        name = name or body["metadata"]["name"]
+        body["metadata"] = {**body["metadata"], "name": name, "uid": "", "resourceVersion": ""}
+        created = await self.create(collection, body)
+        if "status" in body:
+            await self._put(f"{collection}/{name}/status", f"{collection}/{name}", body)
+        return created
+
     async def applied(self, line: Line) -> None:
         """What a server-side apply would have left behind, put there without one."""
         name = self.bindings.fill(line.response_body["metadata"]["name"])
@@ -80,9 +90,7 @@ class World:
         path = target[: target.rindex(f"/{name}") + len(name) + 1]
         reply = await self.clients.send("", "GET", self.clients.url(path, {}), JSON, None)
         if reply.status == 404:
-            body = self.filled(line.response_body)
-            metadata = {**body["metadata"], "uid": "", "resourceVersion": ""}
-            await self.create(path.rpartition("/")[0], {**body, "metadata": metadata})
+            await self.put_up(path.rpartition("/")[0], line.response_body)
         await self._put(target, path, self.filled(line.response_body))
         differences(line.response_body, await self.do("GET", path), self.bindings)
 

@@ -37,6 +37,6 @@ async def _let_go(world: World) -> None:
 
 
 STAGE: Final = Stage(
-    before={1: _start, 12: _same_names_elsewhere, 90: _one_that_stays, 97: _let_go},
+    before={1: _start, 12: _same_names_elsewhere, 14: World.touch, 90: _one_that_stays, 97: _let_go},
     patient=frozenset({10, 94, 97, 98}),
 )
