@@ -20,6 +20,10 @@ NAMESPACE: Final = "metadata.namespace"
 KEPT: Final = 16384
 
 
+Term = tuple[str, str, bool]
+"""A field, the value asked for, and whether it must not have it."""
+
+
 class _Metadata(msgspec.Struct, frozen=True, gc=False):
     labels: dict[str, str] | None = None
 
@@ -36,7 +40,7 @@ class Facts:
 
     def __init__(self) -> None:
         self._labels: dict[int, Mapping[str, str]] = {}
-        self._fields: dict[tuple[str, int], Mapping[str, str]] = {}
+        self._fields: dict[tuple[str, str, int], Mapping[str, str]] = {}
 
     def labels(self, row: Row) -> Mapping[str, str]:
         """The labels of a row."""
@@ -49,7 +53,7 @@ class Facts:
 
     def fields(self, kind: Kind, row: Row) -> Mapping[str, str]:
         """The selectable fields of a row besides its name and namespace."""
-        place = (kind.api_version, row.revision)
+        place = (kind.group, kind.version, row.revision)
         found = self._fields.get(place)
         if found is None:
             if len(self._fields) >= KEPT:
@@ -65,20 +69,31 @@ class Selection:
         self._kind = kind
         self._facts = facts
         self._labels = labels
-        by_key = [term for term in fields.requirements if term.field in {NAME, NAMESPACE}]
-        self._by_key = FieldSelector(tuple(by_key))
-        self._by_object = FieldSelector(tuple(term for term in fields.requirements if term not in by_key))
+        terms = [(term.field, term.value, term.negated) for term in fields.requirements]
+        self._by_key = [term for term in terms if term[0] in {NAME, NAMESPACE}]
+        self._by_object = [term for term in terms if term[0] not in {NAME, NAMESPACE}]
+        self._by_label = not labels.empty
         self.everything = labels.empty and fields.empty
 
     def matches(self, row: Row) -> bool:
-        """Whether the row is selected; what costs least is asked first, and nothing that was not asked for."""
-        if not self._by_key.empty:
+        """Whether the row is selected.
+
+        Asked once per watcher and event, so: what costs least first, and nothing that was not asked for.
+        """
+        if self._by_key:
             namespace, _, name = row.key.rpartition("/")
-            if not self._by_key.matches({NAME: name, NAMESPACE: namespace}):
+            if not _hold(self._by_key, {NAME: name, NAMESPACE: namespace}):
                 return False
-        if not self._by_object.empty and not self._by_object.matches(self._facts.fields(self._kind, row)):
+        if self._by_object and not _hold(self._by_object, self._facts.fields(self._kind, row)):
             return False
-        return self._labels.empty or self._labels.matches(self._facts.labels(row))
+        return not self._by_label or self._labels.matches(self._facts.labels(row))
+
+
+def _hold(terms: list[Term], fields: Mapping[str, str]) -> bool:
+    for field, value, negated in terms:  # noqa: SIM110  a generator would take longer than the test
+        if (fields.get(field, "") == value) is negated:
+            return False
+    return True
 
 
 def select(kind: Kind, facts: Facts, label_selector: str, field_selector: str) -> Selection:
