@@ -32,6 +32,33 @@ class FakeClock:
         await asyncio.sleep(0)
 
 
+class ManualClock:
+    """Time that only `advance` moves; sleepers wake up when their time has come."""
+
+    def __init__(self) -> None:
+        self.time = 1_800_000_000.0
+        self._sleepers: list[tuple[float, asyncio.Event]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        alarm = asyncio.Event()
+        self._sleepers.append((self.time + seconds, alarm))
+        await alarm.wait()
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.time += seconds
+        due = [alarm for when, alarm in self._sleepers if when <= self.time]
+        self._sleepers = [entry for entry in self._sleepers if entry[0] > self.time]
+        for alarm in due:
+            alarm.set()
+
+
 class FakeCluster:
     """Objects by (plural, namespace, name); every write is logged and watched.
 
@@ -129,7 +156,7 @@ class FakeCluster:
         self._check("create")
         if path:
             self.log.append(("create", ref.plural, namespace, path))
-            return b"{}"
+            return self._bind(namespace, body) if path.endswith("/binding") else b"{}"
         body = msgspec.json.decode(msgspec.json.encode(body))
         meta = body["metadata"]
         if "generateName" in meta:
@@ -140,6 +167,13 @@ class FakeCluster:
         meta |= {"namespace": namespace, "uid": f"uid-{meta['name']}", "generation": 1}
         meta["creationTimestamp"] = age.format_seconds(self._revision)
         return self.put(ref.plural, body)
+
+    def _bind(self, namespace: str, body: Object) -> bytes:
+        if not body:
+            return b"{}"
+        pod = self.objects["pods", namespace, body["metadata"]["name"]]
+        bound = {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}
+        return self.put("pods", bound, "MODIFIED")
 
     async def patch(
         self, ref: Ref, namespace: str, name: str, patch: Any, *, kind: str = "merge", subresource: str = ""

@@ -21,12 +21,6 @@ def without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
     return [condition for condition in conditions if condition.get("type") != kind]
 
 
-def is_true(conditions: Sequence[Condition], kind: str) -> bool:
-    """Whether the condition of a type holds."""
-    condition = find(conditions, kind)
-    return condition is not None and condition.get("status") == "True"
-
-
 def put(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
     """With the new condition, unless one of equal status and reason is there already."""
     current = find(conditions, new["type"])

@@ -39,7 +39,3 @@ class PlacedPods:
     def on(self, node: str) -> Collection[PodView]:
         """The pods of a node."""
         return self._on.get(node, {}).values()
-
-    def nodes(self) -> Collection[str]:
-        """Nodes that have pods, whether they exist or not."""
-        return self._on.keys()
