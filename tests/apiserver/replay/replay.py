@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ import msgspec
 import yaml
 from tests.apiserver.replay import transcript
 from tests.apiserver.replay.bindings import TOKEN, Bindings
-from tests.apiserver.replay.client import Clients, Reply, encoded
+from tests.apiserver.replay.client import SETTLE_S, Clients, Reply, encoded
 from tests.apiserver.replay.comparison import Difference, differences
 from tests.apiserver.replay.stage import Stage, World
 from tests.apiserver.replay.transcript import Line
@@ -35,7 +35,7 @@ async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
         world = World(server, clients, Bindings(stage.unordered, stage.loose), script)
         run = Run(world, stage)
         with _held(world):
-            return {line.seq: await run.line(line) for line in script}
+            return await run.all(script)
 
 
 @contextmanager
@@ -59,11 +59,28 @@ class Run:
         self._stage = stage
         self._bindings = world.bindings
         self._etags: dict[str, str] = {}
+        self._open: dict[int, asyncio.Task[Reply]] = {}
 
-    async def line(self, line: Line) -> list[Difference]:
-        """Prepare, send and compare one line."""
+    async def all(self, script: Sequence[Line]) -> dict[int, list[Difference]]:
+        """Every line in order; watches that stayed open are read when their last line is done."""
+        found: dict[int, list[Difference]] = {}
+        for line in script:
+            await self._prepare(line)
+            if line.seq in self._stage.late:
+                self._open[line.seq] = asyncio.create_task(self._send(line))
+                await asyncio.sleep(SETTLE_S)
+                continue
+            found[line.seq] = await self._line(line)
+            for watch in [each for each in script if self._stage.late.get(each.seq) == line.seq]:
+                found[watch.seq] = self._compare(watch, await self._open[watch.seq])
+        return found
+
+    async def _prepare(self, line: Line) -> None:
         if line.seq in self._stage.before:
             await self._stage.before[line.seq](self._world)
+
+    async def _line(self, line: Line) -> list[Difference]:
+        """Send and compare one line."""
         kept = dict(self._bindings.values)
         found = self._compare(line, await self._send(line))
         for _ in range(PATIENCE if line.seq in self._stage.patient and found else 0):

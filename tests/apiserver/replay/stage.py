@@ -161,6 +161,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Done before a line is sent."""
     during: Mapping[int, Step] = {}
     """Done while a line's watch is open."""
+    late: Mapping[int, int] = {}
+    """Watches that stayed open while others were served, up to that line."""
     bodies: Mapping[int, Any] = {}
     """Bodies that the recording could not keep as they were: values, or finished bytes."""
     tokens: Mapping[int, str] = {}

@@ -51,10 +51,8 @@ async def _others(world: World) -> None:
     for entry in OBJECTS["others"]:
         await _put(world, entry)
     await world.widgets()
-    await _events(world, skipped={"<rv:92>"})
-
-
-async def _widgets(world: World) -> None:
+    for version in sorted(_versions(world) - {"<rv:91>", "<rv:92>"}):
+        await _event(world, version)
     for entry in OBJECTS["widgets"]:
         await _put(world, entry)
 
@@ -78,19 +76,16 @@ async def _put(world: World, entry: dict[str, Any]) -> None:
         world.bindings.values.update({f"uid:{entry['uid']}": present["uid"], **values})
 
 
-async def _events(world: World, skipped: set[str], only: str = "") -> None:
-    """The controllers' events; their names keep the recorded order."""
-    recorded = enumerate(world.recorded[47].response_body["items"])
-    for index, event in sorted(recorded, key=lambda item: item[1]["metadata"]["resourceVersion"]):
-        metadata = event["metadata"]
-        if metadata["resourceVersion"] in skipped or (only and metadata["resourceVersion"] != only):
-            continue
-        name = metadata["name"].replace("<evt>", f"{index:016x}")
-        await world.create(f"{NAMESPACE}/events", _filled(world, {**event, "metadata": {"name": name}}))
+def _versions(world: World) -> set[str]:
+    return {event["metadata"]["resourceVersion"] for event in world.recorded[47].response_body["items"]}
 
 
-async def _late_event(world: World) -> None:
-    await _events(world, skipped=set(), only="<rv:92>")
+async def _event(world: World, version: str) -> None:
+    """An event of a controller; its name keeps the recorded order."""
+    for index, event in enumerate(world.recorded[47].response_body["items"]):
+        if event["metadata"]["resourceVersion"] == version:
+            name = event["metadata"]["name"].replace("<evt>", f"{index:016x}")
+            await world.create(f"{NAMESPACE}/events", _filled(world, {**event, "metadata": {"name": name}}))
 
 
 async def _config_map_comes_and_goes(world: World) -> None:
@@ -150,8 +145,8 @@ STAGE = Stage(
         11: _labelled_nodes,
         15: _pods,
         23: _others,
-        # 38: _widgets,
-        44: _late_event,
+        29: lambda world: _event(world, "<rv:91>"),
+        44: lambda world: _event(world, "<rv:92>"),
         62: World.touch,
         72: World.touch,
         76: _unlimited,

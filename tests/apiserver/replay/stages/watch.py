@@ -68,6 +68,11 @@ async def _nothing_changes(world: World) -> None:
     await world.delete(f"{CONFIG_MAPS}/n")
 
 
+async def _definition(world: World) -> None:
+    await world.widgets()
+    await _seen_version(world, 62)
+
+
 async def _widget_lives(world: World) -> None:
     kind = {"apiVersion": "rec.example.com/v1", "kind": "Widget"}
     await world.create(WIDGETS, {**kind, "metadata": {"name": "w"}, "spec": {"size": "small"}})
@@ -112,7 +117,8 @@ STAGE = Stage(
         38: lambda world: _seen_version(world, 46),
         39: lambda world: _seen_version(world, 49),
         42: lambda world: _seen_version(world, 59),
-        43: World.widgets,
+        43: _definition,
+        44: lambda world: _seen_version(world, 67),
         46: lambda world: _seen_version(world, 71),
         49: _many,
         50: _new,

@@ -1,0 +1,6 @@
+"""rbac_bootstrap.jsonl: a server that has just started."""
+
+from tests.apiserver.replay.stage import Stage
+
+# The first objects are made in another order.
+STAGE = Stage(unordered=frozenset(range(1, 10)))
