@@ -3,7 +3,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.apiserver.rest.world import World, config
 
@@ -250,6 +250,7 @@ def test_any_text_is_a_token_or_a_bad_request(text: str) -> None:
         assert str(error).startswith("invalid continue token: ")  # noqa: PT017 both outcomes are fine
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.integers(min_value=1, max_value=4))
 def test_pages_put_together_are_the_list(names: list[str], limit: int) -> None:
     async def run() -> tuple[list[str], list[str]]:

@@ -34,8 +34,9 @@ class Bindings:
             raise status.bad_request("name in URL does not match name in Binding object")
         errors = _errors(binding)
         if errors:
-            # Upstream lets these through as an internal error, which nobody should have to read as one.
-            raise status.invalid("Binding", "", call.name, errors)
+            # Upstream forgets to say that the request is at fault; clients see a 500.
+            texts = [str(error) for error in errors]
+            raise status.failure(500, message=texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
         await self._backend.validate(admission)
         await self._assign(self._pod_call(call), binding)
         return status_answer(status.success(code=201), 201)
