@@ -71,12 +71,14 @@ def not_supported(field: str, value: Any, supported: "list[str] | tuple[str, ...
 
 def too_long(field: str, limit: int) -> FieldError:
     """The text is longer than `limit` bytes."""
-    return FieldError(field, TOO_LONG, f"Too long: may not be more than {limit} bytes")
+    unit = "byte" if limit == 1 else "bytes"
+    return FieldError(field, TOO_LONG, f"Too long: may not be more than {limit} {unit}")
 
 
 def too_many(field: str, actual: int, limit: int) -> FieldError:
     """The list has more than `limit` items."""
-    return FieldError(field, TOO_MANY, f"Too many: {actual}: must have at most {limit} items")
+    unit = "item" if limit == 1 else "items"
+    return FieldError(field, TOO_MANY, f"Too many: {actual}: must have at most {limit} {unit}")
 
 
 def quoted(value: Any) -> str:
