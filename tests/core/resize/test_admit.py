@@ -1,101 +1,102 @@
-"""Whether a node grants a new size, and who is asked first."""
+"""The rules of admission in their order."""
 
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.pods import amounts, container, pod, reported
 
-from flexlet.api import decode
-from flexlet.api.pod import Pod, ResourceRequirements
-from flexlet.api.quantity import Quantity
-from flexlet.core.resize import allocation, queue
-from flexlet.core.resize.admit import Deferred, Granted, Infeasible, Verdict, admit
+from flexlet.api.meta import ObjectMeta
+from flexlet.api.pod import Pod, PodStatus, Toleration
+from flexlet.api.units import PodUid
+from flexlet.core.resize import neighbours
+from flexlet.core.resize.admit import RULES, NodeFacts, Wish, admit
+from flexlet.core.resize.allocation import NOTHING, of_spec
+from flexlet.core.resize.infeasible import NodeRules
+from flexlet.core.resize.neighbours import Neighbour
+from flexlet.core.resize.verdict import Deferred, Granted, Infeasible, Preempting, Verdict
 
-NODE = {"cpu": Quantity.parse("4"), "memory": Quantity.parse("8Gi"), "pods": Quantity.parse("110")}
+NODE = NodeFacts(allocatable=amounts("2,2Gi,pods=110"))
+FULL = Deferred("OutOfcpu", "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000")
 
 
-def pod(cpu: str, memory: str = "1Gi", **extra: Any) -> Pod:
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
-    return decode.from_value({"spec": {"containers": [container], **extra.pop("spec", {})}, **extra}, Pod)
+def named(name: str, spec: Pod, **labels: str) -> Pod:
+    return replace(spec, metadata=ObjectMeta(name=name, uid=name, labels=labels))
 
 
-def granted(cpu: str, memory: str = "1Gi") -> allocation.Allocation:
-    return allocation.of_spec(pod(cpu, memory))
+OTHERS = (neighbours.neighbour(named("q", pod(container("c", "1500m,1Gi"))), None),)
+SMALL, LARGE = pod(container("c", "100m,64Mi")), pod(container("c", "1,64Mi"))
+
+
+def wish(desired: Pod = LARGE, others: tuple[Neighbour, ...] = OTHERS, **spec: Any) -> Wish:
+    return Wish(named("p", replace(desired, spec=replace(desired.spec, **spec))), of_spec(SMALL), others)
 
 
 @pytest.mark.parametrize(
-    ("wish", "held", "others", "verdict"),
+    ("asked", "node", "verdict"),
     [
-        (pod("2"), granted("1"), {"cpu": 2000}, Granted()),
+        (wish(others=()), NODE, Granted()),
+        (wish(), NODE, FULL),
+        (wish(priority=2_000_000_000), NODE, Preempting((PodUid("q"),))),
         (
-            pod("3"),
-            granted("1"),
-            {"cpu": 2000},
-            Deferred(
-                "OutOfcpu", "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
-            ),
+            wish(),
+            replace(NODE, pressures=("DiskPressure", "PIDPressure")),
+            Deferred("Evicted", "The node had condition: [DiskPressure PIDPressure]. "),
+        ),
+        (wish(others=(), priority=2_000_000_000), replace(NODE, pressures=("DiskPressure",)), Granted()),
+        (wish(others=()), replace(NODE, pressures=("MemoryPressure",)), Granted()),
+        (
+            wish(others=()),
+            replace(NODE, shutting_down=True),
+            Deferred("NodeShutdown", "Pod was rejected as the node is shutting down."),
+        ),
+        (wish(), replace(NODE, shutting_down=True), FULL),
+        (
+            wish(),
+            replace(NODE, rules=NodeRules(platform="windows"), pressures=("DiskPressure",)),
+            Infeasible("windows", "In-place pod resize is not supported on Windows"),
         ),
         (
-            pod("1", "9Gi"),
-            granted("1"),
-            {},
+            wish(pod(container("c", "3,64Mi")), priority=2_000_000_000),
+            NODE,
             Infeasible(
                 "node_capacity",
-                "Node didn't have enough resource: memory, requested: 9663676416, used: 0, capacity: 8589934592",
-            ),
-        ),
-        # On an overcommitted node a decrease is granted (upstream may defer it).
-        (pod("300m"), granted("500m"), {"cpu": 3900}, Granted()),
-        # cpu goes down, memory up: that is an increase.
-        (
-            pod("1", "2Gi"),
-            granted("2"),
-            {"memory": 7 * 1024**3},
-            Deferred(
-                "OutOfmemory",
-                "Node didn't have enough resource: memory, requested: 2147483648, used: 7516192768, "
-                "capacity: 8589934592",
+                "Node didn't have enough resource: cpu, requested: 3000, used: 1500, capacity: 2000",
             ),
         ),
     ],
 )
-def test_admit(wish: Pod, held: allocation.Allocation, others: dict[str, int], verdict: Verdict) -> None:
-    assert admit(wish, held, others, NODE) == verdict
+def test_admit(asked: Wish, node: NodeFacts, verdict: Verdict) -> None:
+    assert admit(asked, node) == verdict
 
 
-def test_the_allocation_is_read_back_from_the_status() -> None:
-    """Requests from allocatedResources, limits from resources, pod level only where the spec has it."""
-    status = {
-        "containerStatuses": [
-            {"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"limits": {"cpu": "2"}}}
-        ],
-        "resources": {"requests": {"cpu": "1500m"}, "limits": {"cpu": "3"}},
-    }
-    spec = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4"}}}
-    seen = allocation.of_status(pod("2", spec=spec, status=status))
-    quantities = {text: Quantity.parse(text) for text in ("1", "2", "3", "1500m")}
-    assert seen == allocation.Allocation(
-        {"c": ResourceRequirements(requests={"cpu": quantities["1"]}, limits={"cpu": quantities["2"]})},
-        ResourceRequirements(requests={"cpu": quantities["1500m"]}, limits={"cpu": quantities["3"]}),
-    )
-    assert allocation.of_status(pod("1")) is None
+def test_best_effort_pods_wait_under_memory_pressure_unless_they_tolerate_it() -> None:
+    """Only a pod whose class is recorded can be BestEffort and ask for something."""
+    pressed = replace(NODE, pressures=("MemoryPressure",))
+    desired = replace(LARGE, status=PodStatus(qos_class="BestEffort"))
+    tolerant = (Toleration(key="node.kubernetes.io/memory-pressure", operator="Exists", effect="NoSchedule"),)
+    assert admit(wish(desired, ()), pressed) == Deferred("Evicted", "The node had condition: [MemoryPressure]. ")
+    assert admit(wish(desired, (), tolerations=tolerant), pressed) == Granted()
+    assert admit(wish(desired, (), tolerations=(Toleration(operator="Exists"),)), pressed) == Granted()
 
 
-def test_applying_what_was_granted_gives_the_pod_the_node_runs() -> None:
-    assert allocation.applied(pod("3"), granted("1")) == pod("1")
+def test_callers_add_rules_of_their_own() -> None:
+    refusal = Deferred("NodeAffinity", "no")
+    assert admit(wish(), NODE, (*RULES[:2], lambda _, __: refusal, *RULES[2:])) == refusal
 
 
-def test_queue_order() -> None:
-    """Non-increasing first, then priority, then Guaranteed, then the longest wait; no wait goes last."""
+def test_a_balloon_never_preempts() -> None:
+    asked = wish(priority=2_000_000_000)
+    balloon = replace(asked.pod, metadata=replace(asked.pod.metadata, labels={"flexlet.io/balloon": "true"}))
+    assert admit(replace(asked, pod=balloon), NODE) == FULL
 
-    def waits(since: str) -> dict[str, Any]:
-        return {"conditions": [{"type": "PodResizePending", "status": "True", "lastTransitionTime": since}]}
 
-    held = granted("1")
-    shrinking = pod("500m")
-    important = pod("2", spec={"priority": 10}, status=waits("2026-01-02T00:00:00Z"))
-    guaranteed = pod("2", status={"qosClass": "Guaranteed", **waits("2026-01-02T00:00:00Z")})
-    oldest = pod("2", status=waits("2026-01-01T00:00:00Z"))
-    younger = pod("2", status=waits("2026-01-02T00:00:00Z"))
-    unmarked = pod("2")
-    waiting = [unmarked, younger, oldest, guaranteed, important, shrinking]
-    assert sorted(waiting, key=lambda p: queue.order(p, held)) == waiting[::-1]
+def test_neighbours_count_with_the_larger_of_allocated_and_actual() -> None:
+    """Neither the wish nor a condition of an older one counts."""
+    desired = pod(container("c", "100m,1Gi"))
+    shrinking = replace(desired, status=PodStatus(container_statuses=(reported("c", "300m,64Mi", "800m,64Mi"),)))
+    granted = of_spec(pod(container("c", "300m,128Mi")))
+    assert neighbours.held(shrinking, granted) == {"cpu": 800, "memory": 128 * 1024**2}
+    assert neighbours.held(desired, granted) == {"cpu": 300, "memory": 128 * 1024**2}
+    assert neighbours.held(desired, None) == {"cpu": 100, "memory": 1024**3}
+    assert neighbours.held(desired, NOTHING) == {"cpu": 100, "memory": 1024**3}

@@ -17,8 +17,9 @@ from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject,
 from flexlet.core.hollow import addresses, heartbeat, podstatus, resizing
 from flexlet.core.hollow.machine import Machine, machine_of, node_object, size_status
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
-from flexlet.core.resize import admit, allocation
+from flexlet.core.resize import allocation, room
 from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resize.verdict import Deferred, Granted
 from flexlet.core.resources import amounts, effective, fit
 
 PODS: Final = ("", "v1", "pods")
@@ -207,7 +208,7 @@ class Fleet:
         node = self.nodes[pod.spec.node_name]
         short = fit.shortages(effective.pod_requests(pod), node.machine.allocatable(), node.used, len(node.pods))
         if short:
-            reason, message = f"OutOf{short[0].resource}", admit.out_of(short[0])
+            reason, message = f"OutOf{short[0].resource}", room.out_of(short[0])
             return [_report(pod, podstatus.rejected(pod, reason, message, now))]
         known = self._hold(pod, allocation.of_spec(pod))
         seconds = _run_seconds(pod)
@@ -221,14 +222,14 @@ class Fleet:
     def _resize(self, pod: Pod, known: HollowPod, now: float) -> list[ApiAction]:
         node = self.nodes[known.node]
         others = {name: amount - known.held.get(name, 0) for name, amount in node.used.items()}
-        verdict = admit.admit(pod, known.allocation, others, node.machine.allocatable())
+        verdict = room.ask(pod, known.allocation, others, node.machine.allocatable())
         known.generation = pod.metadata.generation
-        if isinstance(verdict, admit.Granted):
+        if isinstance(verdict, Granted):
             changed = allocation.of_spec(pod) != known.allocation
             held = self._hold(pod, allocation.of_spec(pod))
             told = resizing.completed(pod) if changed else []
             return [_report(pod, self._running(pod, held, now)), *told]
-        known.waiting = pod if isinstance(verdict, admit.Deferred) else None
+        known.waiting = pod if isinstance(verdict, Deferred) else None
         status = podstatus.pending_resize(pod, type(verdict).__name__, verdict.message, now)
         return [_report(pod, status), *resizing.refused(pod, verdict)]
 
@@ -245,8 +246,8 @@ class Fleet:
     def _retry_one(self, pod: Pod, known: HollowPod, now: float) -> list[ApiAction]:
         node = self.nodes[known.node]
         others = {name: amount - known.held.get(name, 0) for name, amount in node.used.items()}
-        verdict = admit.admit(pod, known.allocation, others, node.machine.allocatable())
-        return self._resize(pod, known, now) if isinstance(verdict, admit.Granted) else []
+        verdict = room.ask(pod, known.allocation, others, node.machine.allocatable())
+        return self._resize(pod, known, now) if isinstance(verdict, Granted) else []
 
     def _finished(self, now: float) -> list[ApiAction]:
         actions: list[ApiAction] = []

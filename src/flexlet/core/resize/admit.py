@@ -1,63 +1,103 @@
-"""Whether a node grants a new size.
+"""Whether a node grants a resize: every rule in the kubelet's order, the first refusal wins.
 
-A refusal is a value: Deferred waits and is asked again, Infeasible is final until the wish changes. flexlet grants
-every resize that asks for no more than is allocated already, also on an overcommitted node (upstream may defer
-those), and it answers Infeasible to a wish larger than the node itself, should an older API server let it through.
+The order is: feasibility, node pressure, room, node shutdown. Rules that other parts of an agent own (host ports,
+taints, devices ...) can be put between them by the caller. Every refusal but Infeasible becomes the condition
+Deferred.
+
+A critical pod without room is not deferred: other pods are preempted for it. flexlet grants it only once they are
+gone, so that allocations never exceed the node. A balloon never preempts, whatever its priority.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from flexlet.api.pod import Pod, ResourceList
-from flexlet.core.resize.allocation import Allocation, applied
-from flexlet.core.resources import effective, fit
+from flexlet.core.critical import is_critical
+from flexlet.core.resize import infeasible, neighbours, preemption, room
+from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resize.infeasible import NodeRules
+from flexlet.core.resize.neighbours import Neighbour
+from flexlet.core.resize.verdict import Deferred, Granted, Infeasible, Preempting, Refusal, Verdict
+from flexlet.core.resources.qos import BEST_EFFORT, recorded_qos_class
+
+EVICTED: Final = "Evicted"
+NODE_SHUTDOWN: Final = "NodeShutdown"
+MEMORY_PRESSURE: Final = "MemoryPressure"
+_MEMORY_PRESSURE_TAINT: Final = "node.kubernetes.io/memory-pressure"
 
 
-class Granted(msgspec.Struct, frozen=True, tag=True):
-    """The new size is the node's from now on."""
+class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node knows of itself when it is asked."""
+
+    allocatable: ResourceList
+    rules: NodeRules = NodeRules()
+    pressures: tuple[str, ...] = ()
+    """Node conditions of eviction that hold now, such as DiskPressure."""
+    shutting_down: bool = False
 
 
-class Deferred(msgspec.Struct, frozen=True, tag=True):
-    """Not now; `detail` is the handler's one word (OutOfcpu)."""
+class Wish(msgspec.Struct, frozen=True):
+    """A pod with its desired resources, what it was granted so far, and everybody else on the node."""
 
-    detail: str
-    message: str
-
-
-class Infeasible(msgspec.Struct, frozen=True, tag=True):
-    """Never on this node; `detail` labels the metric."""
-
-    detail: str
-    message: str
+    pod: Pod
+    allocation: Allocation
+    others: tuple[Neighbour, ...]
 
 
-Verdict = Granted | Deferred | Infeasible
+Rule = Callable[[Wish, NodeFacts], Refusal | None]
 
 
-def admit(
-    pod: Pod, allocation: Allocation, used_by_others: Mapping[str, int], allocatable: ResourceList
-) -> Verdict:
-    """The answer for a running pod's wish, given what its neighbours hold."""
-    wanted = effective.pod_requests(pod)
-    if not increases(wanted, effective.pod_requests(applied(pod, allocation))):
-        return Granted()
-    short = [s for s in fit.shortages(wanted, allocatable, used_by_others) if s.resource in {"cpu", "memory"}]
+def feasible(wish: Wish, node: NodeFacts) -> Infeasible | None:
+    """Whether the node could ever do it."""
+    return infeasible.refusal(wish.pod, wish.allocation, node.rules)
+
+
+def unpressed(wish: Wish, node: NodeFacts) -> Deferred | None:
+    """Under pressure only critical pods change; memory pressure alone holds back only BestEffort ones."""
+    if not node.pressures or is_critical(wish.pod):
+        return None
+    if node.pressures == (MEMORY_PRESSURE,) and _bears_memory_pressure(wish.pod):
+        return None
+    return Deferred(EVICTED, f"The node had condition: [{' '.join(node.pressures)}]. ")
+
+
+def fits(wish: Wish, node: NodeFacts) -> Refusal | None:
+    """Whether there is room, or can be made for a critical pod."""
+    used = neighbours.used(wish.others)
+    short = room.shortages(wish.pod, wish.allocation, used, node.allocatable, node.rules.gates)
     if not short:
-        return Granted()
-    if short[0].is_permanent:
-        return Infeasible("node_capacity", out_of(short[0]))
-    return Deferred(f"OutOf{short[0].resource}", out_of(short[0]))
+        return None
+    refusal = room.refusal(short)
+    if isinstance(refusal, Infeasible) or neighbours.is_balloon(wish.pod) or not is_critical(wish.pod):
+        return refusal
+    missing = {each.resource: each.requested - (each.capacity - each.used) for each in short}
+    preemptor = neighbours.neighbour(wish.pod, wish.allocation, node.rules.gates)
+    chosen = preemption.victims(preemptor, wish.others, missing)
+    return refusal if chosen is None else Preempting(chosen)
 
 
-def increases(wanted: ResourceList, held: ResourceList) -> bool:
-    """Whether cpu or memory goes up; one going down does not make up for the other."""
-    return any(wanted[name] > held[name] if name in held else bool(wanted[name]) for name in wanted)
+def staying(_: Wish, node: NodeFacts) -> Deferred | None:
+    """A node that shuts down changes nothing any more."""
+    if not node.shutting_down:
+        return None
+    return Deferred(NODE_SHUTDOWN, "Pod was rejected as the node is shutting down.")
 
 
-def out_of(shortage: fit.Shortage) -> str:
-    """The sentence the kubelet uses, cpu in thousandths."""
-    return (
-        f"Node didn't have enough resource: {shortage.resource}, requested: {shortage.requested}, "
-        f"used: {shortage.used}, capacity: {shortage.capacity}"
+RULES: Final[tuple[Rule, ...]] = (feasible, unpressed, fits, staying)
+
+
+def admit(wish: Wish, node: NodeFacts, rules: tuple[Rule, ...] = RULES) -> Verdict:
+    """The node's answer."""
+    return next((refusal for rule in rules if (refusal := rule(wish, node)) is not None), Granted())
+
+
+def _bears_memory_pressure(pod: Pod) -> bool:
+    if recorded_qos_class(pod) != BEST_EFFORT:
+        return True
+    return any(
+        toleration.effect in {"", "NoSchedule"}
+        and (toleration.key == _MEMORY_PRESSURE_TAINT or (not toleration.key and toleration.operator == "Exists"))
+        for toleration in pod.spec.tolerations
     )

@@ -1,0 +1,94 @@
+"""The two files in which a node remembers its pods' resources: ``allocated_pods_state``, ``actuated_pods_state``.
+
+Byte for byte those of the kubelet, so that a node can change hands in both directions: a JSON document that holds
+another one as text, and a checksum of that text (32-bit FNV-1a over ``(string)`` and the text). Names are sorted,
+empty maps are left out, unknown keys are ignored. Reading and writing files is the caller's; a missing file is an
+empty state, and a document whose checksum was written last need not be written again.
+
+Must stay true: what cannot be read is an error that names the file and the remedy. A node that guessed would
+restart or resize running pods.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api import decode, gotext
+from flexlet.api.pod import ResourceRequirements
+from flexlet.api.units import PodUid
+from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resources.rounding import text_requirements
+from flexlet.errors import ConfigError, InputError
+
+ALLOCATED_FILE: Final = "allocated_pods_state"
+ACTUATED_FILE: Final = "actuated_pods_state"
+
+Entries = dict[PodUid, Allocation]
+
+_FNV_OFFSET: Final = 0x811C9DC5
+_FNV_PRIME: Final = 0x01000193
+_SEED: Final = "(string)"
+
+
+class Document(msgspec.Struct, frozen=True):
+    """What a checkpoint file holds."""
+
+    data: str
+    checksum: int
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    ContainerResources: dict[str, ResourceRequirements] | None = None
+    PodLevelResources: ResourceRequirements | None = None
+
+
+class _Data(msgspec.Struct, frozen=True):
+    entries: dict[str, _Entry] | None = None
+
+
+def document(entries: Mapping[PodUid, Allocation]) -> Document:
+    """The document that remembers these pods."""
+    pods = {uid: _entry(entries[uid]) for uid in sorted(entries)}
+    data = gotext.json_text({"entries": pods} if pods else {})
+    return Document(data, checksum(data))
+
+
+def encode(checkpoint: Document) -> bytes:
+    """The bytes of the file."""
+    return gotext.json_text({"data": checkpoint.data, "checksum": checkpoint.checksum}).encode()
+
+
+def parse(text: bytes, path: str) -> Entries:
+    """The pods of a file, or ConfigError; `path` is only for the message."""
+    try:
+        found = decode.from_json(text, Document)
+        if found.checksum != checksum(found.data):
+            raise InputError("checkpoint is corrupted: the checksum does not match")
+        entries = decode.from_json(found.data, _Data).entries or {}
+    except InputError as error:
+        raise ConfigError(
+            f"could not restore state from checkpoint: {error.message}, please drain this node and delete "
+            f'pod resource information checkpoint file "{path}" before restarting flexlet'
+        ) from error
+    return {
+        PodUid(uid): Allocation(entry.ContainerResources or {}, entry.PodLevelResources)
+        for uid, entry in entries.items()
+    }
+
+
+def checksum(data: str) -> int:
+    """FNV-1a of the text as the kubelet's printer shows it."""
+    result = _FNV_OFFSET
+    for byte in (_SEED + data).encode():
+        result = (result ^ byte) * _FNV_PRIME & 0xFFFFFFFF
+    return result
+
+
+def _entry(allocation: Allocation) -> dict[str, Any]:
+    containers = allocation.containers
+    level = allocation.pod
+    return {
+        "ContainerResources": {name: text_requirements(containers[name]) for name in sorted(containers)},
+        "PodLevelResources": None if level is None else text_requirements(level),
+    }
