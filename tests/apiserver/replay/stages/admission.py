@@ -1,4 +1,4 @@
-"""admission.jsonl: three namespaces, two priority classes, pods on a node that declares or does not, a role of alice."""
+"""admission.jsonl: three namespaces, priority classes, a node and its pods, a role of alice."""
 
 import base64
 from typing import Any

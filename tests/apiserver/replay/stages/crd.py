@@ -1,42 +1,35 @@
-"""crd.jsonl: a second definition of the same names, an object that will not go, and the end of a definition."""
+"""crd.jsonl: definitions and custom resources; a second definition, widgets that are deleted, made out of sight."""
 
-import asyncio
-from typing import Final
+from tests.apiserver.replay.stage import Stage, World
 
-import msgspec
-from tests.apiserver.replay.stage import PAUSE_S, Stage, World
-
-DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-WIDGETS: Final = "/apis/rec.example.com/v1/namespaces/rec-crd/widgets"
-DEFINITION: Final = 9
-OTHER: Final = "other.rec.example.com"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OTHER = "widgets.other.rec.example.com"
+WIDGETS = "/apis/rec.example.com/v1/namespaces/rec-crd/widgets"
+WIDGET = {"apiVersion": "rec.example.com/v1", "kind": "Widget"}
 
 
 async def _start(world: World) -> None:
     await world.namespace("rec-crd")
 
 
-async def _same_names_elsewhere(world: World) -> None:
-    body = msgspec.json.decode(msgspec.json.encode(world.recorded[DEFINITION].request_body))
-    body["metadata"]["name"] = f"widgets.{OTHER}"
-    body["spec"]["group"] = OTHER
-    await world.create(DEFINITIONS, body)
-    await world.settled(f"{DEFINITIONS}/widgets.{OTHER}", "Established")
+async def _other_group(world: World) -> None:
+    await world.create(DEFINITIONS, world.recorded[12].response_body | {"status": {}, "metadata": {"name": OTHER}})
 
 
-async def _one_that_stays(world: World) -> None:
+async def _no_other_group(world: World) -> None:
+    await world.delete(f"{DEFINITIONS}/{OTHER}")
+
+
+async def _held(world: World) -> None:
     metadata = {"name": "fin", "finalizers": ["rec.example.com/x"]}
-    body = {"apiVersion": "rec.example.com/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": "small"}}
-    await world.create(WIDGETS, body)
+    await world.create(WIDGETS, {**WIDGET, "metadata": metadata, "spec": {"size": "small"}})
 
 
-async def _let_go(world: World) -> None:
+async def _released(world: World) -> None:
     await world.merge(f"{WIDGETS}/fin", {"metadata": {"finalizers": None}})
-    await world.delete(f"{DEFINITIONS}/widgets.{OTHER}")
-    await asyncio.sleep(PAUSE_S)
 
 
-STAGE: Final = Stage(
-    before={1: _start, 12: _same_names_elsewhere, 14: World.touch, 90: _one_that_stays, 97: _let_go},
-    patient=frozenset({10, 94, 97, 98}),
+STAGE = Stage(
+    before={1: _start, 12: _other_group, 14: _no_other_group, 90: _held, 97: _released},
+    patient=frozenset({10, 12, 13, 94, 97, 98, 100}),
 )
