@@ -1,7 +1,8 @@
-"""Writes the parts of ``docs/reference`` that follow from the code; ``--check`` only says whether they are up to date.
+"""Writes the parts of ``docs/reference`` that follow from the code; ``--check`` only names what is out of date.
 
-A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the prose around it is written by
-hand. `tests/docs` holds every page to what this prints, so a new option, kind, metric or error cannot stay unknown.
+A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the prose around it is written
+by hand. `tests/docs` holds every page to what this prints, so that a new option, kind, metric or error cannot stay
+unknown.
 """  # noqa: INP001  a script beside the pages
 
 import importlib

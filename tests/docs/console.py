@@ -1,8 +1,9 @@
 """Console sessions inside pages: commands to run, and what the page says they print.
 
-In a ```console block a line that starts with ``$ `` is a command, ``> `` goes on with it, everything else is its output.
-In the output ``…`` stands for anything, and alone on a line for any lines; how long ago something was (``12s``) and
-how wide columns are does not matter.
+In a ```console block a line that starts with ``$ `` is a command, ``> `` goes on with it, everything else is its
+output. In the output ``…`` stands for anything, and alone on a line for any lines; how long ago something was
+(``12s``) and how wide columns are does not matter. A command without output in the page may print what it likes,
+but must succeed.
 """
 
 import re
@@ -14,7 +15,9 @@ import msgspec
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _AGE = re.compile(r"\b\d+(?:m\d+)?s\b")
-_MARK = "@@@ next command @@@"
+_MARK = "@@@ ended with code"
+_END = re.compile(rf"^{_MARK} (\d+)\n", re.MULTILINE)
+PATIENCE_S = 100
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -23,9 +26,20 @@ class Step(msgspec.Struct, frozen=True):
     command: str
     output: tuple[str, ...]
 
-    def agrees(self, printed: str) -> bool:
-        """Whether what was printed is what the page shows."""
-        return re.fullmatch(_pattern(self.output), "".join(_lines(printed.splitlines()))) is not None
+
+class Ended(msgspec.Struct, frozen=True):
+    """A command that was run."""
+
+    step: Step
+    printed: str
+    code: int
+
+    def disagreement(self) -> str:
+        """Empty if it went as the page says, otherwise what happened."""
+        if self.step.output:
+            found = re.fullmatch(_pattern(self.step.output), "".join(_lines(self.printed.splitlines())))
+            return "" if found else f"$ {self.step.command}\n{self.printed}"
+        return f"$ {self.step.command}\n{self.printed}exit code {self.code}" if self.code else ""
 
 
 def steps(page: str) -> Iterator[Step]:
@@ -38,10 +52,10 @@ def steps(page: str) -> Iterator[Step]:
             yield Step(command, tuple(line for line in rest if line not in more))
 
 
-def run(wanted: Iterable[Step], directory: Path, environment: Mapping[str, str]) -> list[tuple[Step, str]]:
+def run(wanted: Iterable[Step], directory: Path, environment: Mapping[str, str]) -> list[Ended]:
     """Run commands one after the other in one shell; each with what it printed on either stream."""
     listed = list(wanted)
-    script = "".join(f"{step.command}\nprintf '\\n%s\\n' '{_MARK}'\n" for step in listed)
+    script = "".join(f"{step.command}\nprintf '\\n{_MARK} %d\\n' $?\n" for step in listed)
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=directory,
@@ -50,11 +64,12 @@ def run(wanted: Iterable[Step], directory: Path, environment: Mapping[str, str])
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
         check=False,
     )
-    printed = done.stdout.split(f"{_MARK}\n")
-    return list(zip(listed, printed, strict=False))
+    pieces = _END.split(done.stdout)
+    ended = zip(listed, pieces[0::2], pieces[1::2], strict=False)
+    return [Ended(step, printed, int(code)) for step, printed, code in ended]
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:

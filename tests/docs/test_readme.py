@@ -1,0 +1,25 @@
+"""The first page: short, and true."""
+
+import re
+
+import pytest
+from tests.docs import pages
+
+README = (pages.ROOT / "README.md").read_text()
+MAKEFILE = (pages.ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", pages.NAMES)
+def test_make_targets_exist(name: str) -> None:
+    """Those of `make help`, wherever a page names one."""
+    text = (pages.ROOT / name).read_text()
+    named = re.findall(r"`make ([a-z-]+)`|^\$ make ([a-z-]+)", text, re.MULTILINE)
+    assert {first or second for first, second in named} <= TARGETS
+
+
+def test_first_success_is_within_twenty_lines() -> None:
+    """The first command comes early, and what it prints is shown."""
+    lines = README.splitlines()
+    assert any(line.startswith("$ make up") for line in lines[:20])
+    assert any(line.startswith("flexlet is up at https://") for line in lines[:20])

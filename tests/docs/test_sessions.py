@@ -1,0 +1,60 @@
+"""What pages tell people to type is typed, and prints what the pages show."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests import servers
+from tests.docs import console, pages
+from tests.docs.console import Step
+
+STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
+"""Commands that the tests do not type: they start the cluster themselves."""
+OURS = ("flexlet ", ".venv/bin/flexlet ", "export ")
+SESSIONS = [name for name in pages.NAMES if list(console.steps((pages.ROOT / name).read_text()))]
+
+
+@contextmanager
+def clone(directory: Path) -> Iterator[dict[str, str]]:
+    """A directory that looks like a clone in which ``make up`` runs; gives the environment for commands in it."""
+    server = directory / "server"
+    server.mkdir()
+    with servers.flexlet(server, "up", "--node", "hollow=3") as running:
+        (directory / "docs").symlink_to(pages.DOCS)
+        (directory / ".venv").symlink_to(sys.prefix)
+        (directory / ".flexlet").mkdir()
+        (directory / ".flexlet/kubeconfig").symlink_to(running.kubeconfig)
+        path = f"{sys.prefix}/bin:{os.environ['PATH']}"
+        yield {**os.environ, "PATH": path, "KUBECONFIG": str(running.kubeconfig)}
+
+
+def typed(name: str) -> list[Step]:
+    steps = console.steps((pages.ROOT / name).read_text())
+    return [step for step in steps if not step.command.startswith(STARTED_HERE)]
+
+
+def disagreements(wanted: list[Step], directory: Path) -> list[str]:
+    with clone(directory) as environment:
+        ended = console.run(wanted, directory, environment)
+    assert [one.step for one in ended] == wanted
+    return [text for one in ended if (text := one.disagreement())]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_flexlets_own_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
+    """They need no kubectl, so they are always run."""
+    own = [step for step in typed(name) if step.command.startswith(OURS)]
+    if any(not step.command.startswith("export ") for step in own):
+        assert disagreements(own, tmp_path) == []
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl 1.32 or newer")
+@pytest.mark.parametrize("name", SESSIONS)
+def test_every_command_prints_what_the_page_shows(name: str, tmp_path: Path) -> None:
+    """The whole session, kubectl's part included."""
+    assert disagreements(typed(name), tmp_path) == []
