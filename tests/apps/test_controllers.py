@@ -248,6 +248,7 @@ async def _live(steps: list[tuple[str, int]]) -> None:
                 cluster.fake.drop("pods", "default", pods[number % len(pods)]["metadata"]["name"])
             elif verb == "wait":
                 await cluster.tick(number)
+        await cluster.tick(10)
         await cluster.until(lambda: cluster.is_complete(replicas))
         assert cluster.sizes().get(f"x:{image}", 0) == len(cluster.fake.all("pods")) == replicas
         assert cluster.reason("Progressing") == "NewReplicaSetAvailable"

@@ -39,7 +39,7 @@ class ObjectMeta(KubeStruct, frozen=True, kw_only=True):
 class Condition(KubeStruct, frozen=True, kw_only=True):
     """One entry of a status.conditions list."""
 
-    type: str
+    type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""

@@ -477,3 +477,12 @@ def test_a_deployment_that_is_gone_is_forgotten() -> None:
     assert decide(made) == ()
     tell(made, gone(REPLICA_SETS, replica_set("web-1", 2)))
     assert decide(made) == ()
+
+
+def test_a_status_that_makes_no_sense_is_written_over() -> None:
+    """Whoever may write a status must not be able to stop the controllers."""
+    odd = {"conditions": [{}, {"type": "Progressing"}, {"type": "Available", "status": "True"}]}
+    failing = replica_set("web-1", 2, status={"conditions": [{"type": "ReplicaFailure"}]})
+    [report] = decide(decider(deployment(status=odd), sets=(failing,)))
+    assert isinstance(report, PatchObject)
+    assert report.patch["status"]["replicas"] == 2

@@ -474,3 +474,9 @@ def test_indexes_beyond_the_completions_and_broken_text_are_ignored() -> None:
     assert indexes.parse("1,x,3-9,-", 5) == {1, 3, 4}
     assert indexes.first_missing({0, 2}, 2, 4) == [1, 3]
     assert indexes.first_missing({0, 1}, 2, 3) == [2]
+
+
+def test_a_status_that_makes_no_sense_is_written_over() -> None:
+    odd = STARTED | {"conditions": [{}, {"type": "Suspended"}, {"type": "FailureTarget", "status": "True"}]}
+    status = status_of(decide(decider(job(odd))))
+    assert [one.get("type") for one in status["conditions"]] == [None, "Suspended", "FailureTarget", "Failed"]

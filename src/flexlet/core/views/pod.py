@@ -67,7 +67,7 @@ class _Spec(KubeStruct, frozen=True, kw_only=True):
 
 
 class _Condition(KubeStruct, frozen=True, kw_only=True):
-    type: str
+    type: str = ""
     status: str = ""
     last_transition_time: str | None = None
 
@@ -102,7 +102,7 @@ class _Pod(KubeStruct, frozen=True, kw_only=True):
 
 _decoder: Final = msgspec.json.Decoder(_Pod)
 _annotations_decoder: Final = msgspec.json.Decoder(_Annotations)
-_NO_CONDITION: Final = _Condition(type="")
+_NO_CONDITION: Final = _Condition()
 _NO_ANNOTATIONS: Final = _Annotations()
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.controllers import refusals
+from flexlet.core.controllers import conditions, refusals
 from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.deployment import revisions, rollout, sizes, status
 from flexlet.core.controllers.deployment.revisions import CONTROLLER
@@ -178,7 +178,7 @@ class DeploymentDecider:
             self._queue.forgive(d.uid)
         self._deployments[d.uid] = d
         created = f'"{self._created.get(d.uid, "")}"'
-        if any(created in condition["message"] for condition in d.status.conditions):
+        if any(created in conditions.text(condition, "message") for condition in d.status.conditions):
             self._created.pop(d.uid, None)
         self._sets.owner_seen(d.uid, d.namespace, d.selector)
         self._queue.add(d.uid)

@@ -87,8 +87,7 @@ def _moved(
 
 def _with_pauses(d: DeploymentView, held: list[Condition], now: float) -> list[Condition]:
     """Time spent paused must not count as lack of progress."""
-    current = conditions.find(held, status.PROGRESSING)
-    reason = current["reason"] if current else ""
+    reason = conditions.text(conditions.find(held, status.PROGRESSING), "reason")
     if not d.has_deadline or reason == status.TIMED_OUT or d.paused == (reason == status.PAUSED):
         return held
     if d.paused:

@@ -85,7 +85,7 @@ def with_progress(
     current = conditions.find(held, PROGRESSING)
     if not d.has_deadline:
         return _having(status, conditions.without(held, PROGRESSING))
-    if status.replicas == status.updated_replicas and current is not None and current["reason"] == DONE:
+    if status.replicas == status.updated_replicas and conditions.text(current, "reason") == DONE:
         return status
     subject = f'ReplicaSet "{new.name}"' if new else f'Deployment "{d.name}"'
     if is_complete(d, status):
@@ -93,8 +93,8 @@ def with_progress(
         held = conditions.put(held, condition)
     elif _has_progressed(d.status, status):
         condition = made(PROGRESSING, "True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
-        if current is not None and current["status"] == "True":
-            condition["lastTransitionTime"] = current["lastTransitionTime"]
+        if conditions.text(current, "status") == "True":
+            condition["lastTransitionTime"] = conditions.text(current, "lastTransitionTime")
         held = [*conditions.without(held, PROGRESSING), condition]
     elif current is not None and _is_overdue(d, current, now):
         condition = made(PROGRESSING, "False", TIMED_OUT, f"{subject} has timed out progressing.", now)
@@ -117,10 +117,11 @@ def with_failures(
 def deadline(d: DeploymentView, status: DeploymentStatus) -> float | None:
     """When to look again for a lack of progress."""
     current = conditions.find(status.conditions, PROGRESSING)
-    if not d.has_deadline or current is None or is_complete(d, status) or current["reason"] in {DONE, TIMED_OUT}:
+    over = conditions.text(current, "reason") in {DONE, TIMED_OUT}
+    if not d.has_deadline or current is None or over or is_complete(d, status):
         return None
     # A second more, because times are kept in whole seconds.
-    return conditions.seconds(current["lastUpdateTime"]) + d.progress_deadline_seconds + 1
+    return conditions.seconds(conditions.text(current, "lastUpdateTime")) + d.progress_deadline_seconds + 1
 
 
 def value(status: DeploymentStatus) -> dict[str, Any]:
@@ -148,10 +149,10 @@ def _has_progressed(before: DeploymentStatus, after: DeploymentStatus) -> bool:
 
 
 def _is_overdue(d: DeploymentView, current: Condition, now: float) -> bool:
-    reason = str(current["reason"])
+    reason = conditions.text(current, "reason")
     if reason in {DONE, TIMED_OUT}:
         return reason == TIMED_OUT
-    return conditions.seconds(current["lastUpdateTime"]) + d.progress_deadline_seconds < now
+    return conditions.seconds(conditions.text(current, "lastUpdateTime")) + d.progress_deadline_seconds < now
 
 
 def _having(status: DeploymentStatus, held: Sequence[Condition]) -> DeploymentStatus:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from flexlet.api import age
-from flexlet.core.controllers.conditions import Condition, find, seconds
+from flexlet.core.controllers.conditions import Condition, find, seconds, text
 from flexlet.core.controllers.disruption.cover import Cover
 from flexlet.core.controllers.disruption.scales import NoScale, Scales
 from flexlet.core.controllers.shares import scaled
@@ -80,13 +80,13 @@ def value(before: BudgetStatus, status: BudgetStatus) -> dict[str, Any]:
 def _with_allowed(budget: BudgetView, reason: str, status: str, message: str, now: float) -> tuple[Condition, ...]:
     """The condition in its place; its time is that of its status."""
     current = find(budget.status.conditions, ALLOWED)
-    same = current is not None and current["status"] == status
+    since = text(current, "lastTransitionTime") if text(current, "status") == status else ""
     generation = budget.status.observed_generation if reason == "SyncFailed" else budget.generation
     condition = {
         "type": ALLOWED,
         "status": status,
         "observedGeneration": generation,
-        "lastTransitionTime": current["lastTransitionTime"] if current and same else age.format_seconds(now),
+        "lastTransitionTime": since or age.format_seconds(now),
         "reason": reason,
         "message": message,
     }

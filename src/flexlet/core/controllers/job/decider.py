@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.controllers import refusals
+from flexlet.core.controllers import conditions, refusals
 from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.conditions import Condition
 from flexlet.core.controllers.job import accounts, ending, manning, status
@@ -96,7 +96,7 @@ class JobDecider:
     def _work(self, job: JobView, gang: Gang, now: float) -> list[ApiAction]:
         """One step of a Job that has not ended."""
         target = ending.decided(job)
-        heading = target["type"] if target else ""
+        heading = conditions.text(target, "type")
         books = accounts.settle(job, gang, failing=heading == ending.FAILURE, succeeding=heading == ending.SUCCESS)
         self._backoffs.setdefault(job.uid, Backoff()).note(books.new_succeeded, books.new_failed)
         draft = status.Draft.of(job, now)

@@ -4,10 +4,11 @@ An end is told twice. The interim condition (SuccessCriteriaMet, FailureTarget) 
 one (Complete, Failed) follows when no pod is left that runs or is not counted.
 """
 
+from collections.abc import Collection
 from typing import Final
 
-from flexlet.core.controllers import conditions
-from flexlet.core.controllers.conditions import Condition, seconds
+from flexlet.api import age
+from flexlet.core.controllers.conditions import Condition, seconds, text
 from flexlet.core.controllers.job.accounts import Accounts
 from flexlet.core.controllers.job.gang import Gang
 from flexlet.core.views.job import JobView
@@ -19,12 +20,12 @@ FINAL: Final = {SUCCESS: "Complete", FAILURE: "Failed"}
 
 def made(kind: str, status: str, reason: str, message: str, now: float) -> Condition:
     """A Job's condition, which also has a time of probing."""
-    condition = conditions.made(kind, status, reason, message, now)
+    stamp = age.format_seconds(now)
     return {
         "type": kind,
         "status": status,
-        "lastProbeTime": condition["lastTransitionTime"],
-        "lastTransitionTime": condition["lastTransitionTime"],
+        "lastProbeTime": stamp,
+        "lastTransitionTime": stamp,
         "reason": reason,
         "message": message,
     }
@@ -32,26 +33,31 @@ def made(kind: str, status: str, reason: str, message: str, now: float) -> Condi
 
 def finished(job: JobView) -> Condition | None:
     """The final condition, if the Job has ended."""
-    return next((c for c in job.status.conditions if c["type"] in FINAL.values() and c["status"] == "True"), None)
+    return _true_one(job, FINAL.values())
 
 
 def decided(job: JobView) -> Condition | None:
     """The interim condition, if the end was decided in an earlier round."""
-    return next((c for c in job.status.conditions if c["type"] in FINAL and c["status"] == "True"), None)
+    return _true_one(job, FINAL)
+
+
+def _true_one(job: JobView, kinds: Collection[str]) -> Condition | None:
+    held = (one for one in job.status.conditions if text(one, "status") == "True")
+    return next((one for one in held if text(one, "type") in kinds), None)
 
 
 def failure(job: JobView, gang: Gang, accounts: Accounts, started: float, now: float) -> Condition | None:
     """Why the Job fails now, if it does."""
     if job.unsupported:
-        text = f"flexlet does not support Jobs with {', '.join(job.unsupported)}"
-        return made(FAILURE, "True", "NotSupported", text, now)
+        words = f"flexlet does not support Jobs with {', '.join(job.unsupported)}"
+        return made(FAILURE, "True", "NotSupported", words, now)
     if accounts.failed > job.backoff_limit or _restarted_too_often(job, gang):
-        text = "Job has reached the specified backoff limit"
-        return made(FAILURE, "True", "BackoffLimitExceeded", text, now)
+        words = "Job has reached the specified backoff limit"
+        return made(FAILURE, "True", "BackoffLimitExceeded", words, now)
     end = deadline(job, started)
     if end is not None and end <= now:
-        text = "Job was active longer than specified deadline"
-        return made(FAILURE, "True", "DeadlineExceeded", text, now)
+        words = "Job was active longer than specified deadline"
+        return made(FAILURE, "True", "DeadlineExceeded", words, now)
     return None
 
 
@@ -67,15 +73,15 @@ def success(job: JobView, accounts: Accounts, active: int, now: float) -> Condit
     enough = 1 if job.completions is None else job.completions
     if active or accounts.succeeded < enough:
         return None
-    text = "Reached expected number of succeeded pods"
-    return made(SUCCESS, "True", "CompletionsReached", text, now)
+    words = "Reached expected number of succeeded pods"
+    return made(SUCCESS, "True", "CompletionsReached", words, now)
 
 
 def expiry(job: JobView, end: Condition) -> float | None:
     """When a Job that has ended is to be deleted."""
     if job.ttl_seconds_after_finished is None or job.deleting:
         return None
-    return seconds(end["lastTransitionTime"]) + job.ttl_seconds_after_finished
+    return seconds(text(end, "lastTransitionTime")) + job.ttl_seconds_after_finished
 
 
 def _restarted_too_often(job: JobView, gang: Gang) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from flexlet.api import age
-from flexlet.core.controllers.conditions import Condition, find, seconds
+from flexlet.core.controllers.conditions import Condition, find, seconds, text
 from flexlet.core.controllers.job import ending, indexes
 from flexlet.core.controllers.job.accounts import Accounts
 from flexlet.core.controllers.job.gang import Gang
@@ -39,7 +39,7 @@ class Draft:
     def note_suspension(self, job: JobView, now: float) -> None:
         """Tell that the Job was suspended or resumed; time counts anew after that."""
         current = find(self.conditions, "Suspended")
-        was_suspended = current is not None and current["status"] == "True"
+        was_suspended = text(current, "status") == "True"
         if job.suspend == was_suspended:
             return
         word = "suspended" if job.suspend else "resumed"
@@ -53,7 +53,8 @@ class Draft:
 
     def finish(self, decided: Condition, now: float) -> None:
         """End the way that was decided."""
-        final = ending.made(ending.FINAL[decided["type"]], "True", decided["reason"], decided["message"], now)
+        kind = ending.FINAL[text(decided, "type")]
+        final = ending.made(kind, "True", text(decided, "reason"), text(decided, "message"), now)
         self.conditions.append(final)
         self.start(now)
         if final["type"] == "Complete":
