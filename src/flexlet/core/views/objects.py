@@ -1,6 +1,7 @@
 """What is common to views of all kinds: who an object is, whom it belongs to, and whether it is going away."""
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any, Final
 
 import msgspec
@@ -38,7 +39,7 @@ Viewer = Callable[[bytes], tuple[ObjectView, int]]
 class Meta(KubeStruct, frozen=True, kw_only=True):
     """The metadata that views are made of, with the common parts still raw."""
 
-    name: str
+    name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
@@ -52,7 +53,7 @@ class Meta(KubeStruct, frozen=True, kw_only=True):
 
 
 class _Envelope(msgspec.Struct, frozen=True):
-    metadata: Meta
+    metadata: Meta = Meta()
 
 
 _decoder: Final = msgspec.json.Decoder(_Envelope)
@@ -68,7 +69,7 @@ def identity(meta: Meta) -> dict[str, Any]:
     """The fields of ObjectView, for views of single kinds."""
     return {
         "uid": meta.uid,
-        "namespace": meta.namespace,
+        "namespace": intern(meta.namespace),
         "name": meta.name,
         "owners": shared.owners(bytes(meta.owner_references)),
         "finalizers": meta.finalizers or (),

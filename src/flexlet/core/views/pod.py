@@ -1,6 +1,7 @@
 """What controllers read of a pod. The scheduler and the nodes, who need more of its spec, decode it themselves."""
 
 from functools import lru_cache
+from sys import intern
 from typing import Final
 
 import msgspec
@@ -123,9 +124,9 @@ def view(raw: bytes) -> tuple[PodView, int]:
         **identity(meta),
         labels=shared.labels(bytes(meta.labels)),
         created=meta.creation_timestamp or "",
-        node=spec.node_name,
-        target=spec.node_name or _target(bytes(spec.affinity)),
-        phase=status.phase,
+        node=intern(spec.node_name),
+        target=intern(spec.node_name) or _target(bytes(spec.affinity)),
+        phase=intern(status.phase),
         evicted=status.reason == "Evicted",
         ready=ready.status == "True",
         ready_since=ready.last_transition_time or "",
