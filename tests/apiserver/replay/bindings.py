@@ -44,6 +44,7 @@ class Bindings:
 
     def __init__(self, unordered: frozenset[int] = frozenset(), loose: frozenset[int] = frozenset()) -> None:
         self.values: dict[str, str] = {}
+        self._began = datetime.fromtimestamp(time.time(), UTC)
         self.scope = ""
         """The object that texts belong to: generated names are bound for each."""
         self._free = unordered
@@ -93,13 +94,13 @@ class Bindings:
         return ""
 
     def _value(self, token: re.Match[str], text: str) -> str:
-        now = datetime.fromtimestamp(time.time(), UTC)
         match token[1]:
             case "time" | "time+1y":
-                stamp = now.strftime("%Y-%m-%dT%H:%M:%S")
+                # The same each time: to write it again changes nothing.
+                stamp = self._began.strftime("%Y-%m-%dT%H:%M:%S")
                 return stamp if text[token.end() :].startswith("+00:00") else f"{stamp}Z"
             case "microtime":
-                return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+                return datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             case "base64 pem csr":
                 return base64.b64encode(certificate_request("rec-node-1")).decode()
         name = _name(token, text)

@@ -21,7 +21,7 @@ PROTOBUF: Final = "<protobuf>"
 NODES: Final = ["system:nodes"]
 BARE: Final = {"anonymous", "token"}
 SETTLE_S: Final = 0.08
-WATCH_S: Final = 6.0
+WATCH_S: Final = 20.0
 
 
 class Reply(msgspec.Struct, frozen=True):

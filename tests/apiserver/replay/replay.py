@@ -3,10 +3,11 @@
 import asyncio
 import importlib
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from unittest.mock import patch
 
 import msgspec
@@ -15,15 +16,13 @@ from tests.apiserver.replay import transcript
 from tests.apiserver.replay.bindings import TOKEN, Bindings
 from tests.apiserver.replay.client import SETTLE_S, Clients, Reply, encoded
 from tests.apiserver.replay.comparison import Difference, differences
-from tests.apiserver.replay.stage import Stage, World
+from tests.apiserver.replay.stage import PATIENCE_S, PAUSE_S, Stage, World
 from tests.apiserver.replay.transcript import Line
 
 from flexlet.adapters.clock import SystemClock
 from flexlet.apiserver.housekeeping.namespaces import Terminator
+from flexlet.apiserver.housekeeping.quota import QuotaKeeper
 from flexlet.apiserver.server import Settings, serving
-
-PATIENCE: Final = 40
-PAUSE_S: Final = 0.05
 
 
 async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
@@ -40,14 +39,19 @@ async def replay(name: str, directory: Path) -> dict[int, list[Difference]]:
 
 @contextmanager
 def _held(world: World) -> Iterator[None]:
-    """Namespaces on their way out wait until the stage lets them end."""
-    original = Terminator._round
+    """Namespaces on their way out and quotas to be counted wait until the stage lets them."""
+    end, count = Terminator._round, QuotaKeeper._count
 
-    async def when_allowed(self: Terminator, name: str) -> bool:
+    async def end_when_allowed(self: Terminator, name: str) -> bool:
         await world.namespaces_may_end.wait()
-        return await original(self, name)
+        return await end(self, name)
 
-    with patch.object(Terminator, "_round", when_allowed):
+    async def count_when_allowed(self: QuotaKeeper, namespace: str) -> bool:
+        await world.quotas_may_count.wait()
+        return await count(self, namespace)
+
+    ends = patch.object(Terminator, "_round", end_when_allowed)
+    with ends, patch.object(QuotaKeeper, "_count", count_when_allowed):
         yield
 
 
@@ -83,12 +87,11 @@ class Run:
         """Send and compare one line."""
         kept = dict(self._bindings.values)
         found = self._compare(line, await self._send(line))
-        for _ in range(PATIENCE if line.seq in self._stage.patient and found else 0):
+        deadline = time.monotonic() + (PATIENCE_S if line.seq in self._stage.patient else 0)
+        while found and time.monotonic() < deadline:
             await asyncio.sleep(PAUSE_S)
             self._bindings.values = dict(kept)
             found = self._compare(line, await self._send(line))
-            if not found:
-                break
         if line.applies:
             await self._world.applied(line)
         return found

@@ -15,8 +15,8 @@ from flexlet.apiserver.server import ApiServer
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 WIDGETS: Final = 9
-ATTEMPTS: Final = 20
-PAUSE_S: Final = 0.05
+PATIENCE_S: Final = 20.0
+PAUSE_S: Final = 0.02
 Body: TypeAlias = Mapping[str, Any]
 
 
@@ -30,6 +30,8 @@ class World:
         self.recorded = {line.seq: line for line in script}
         self.namespaces_may_end = asyncio.Event()
         self.namespaces_may_end.set()
+        self.quotas_may_count = asyncio.Event()
+        self.quotas_may_count.set()
 
     async def do(self, method: str, path: str, body: Any = None, media: str = "application/json") -> Any:
         """One request of the administrator that must succeed; gives the answer's value."""
@@ -111,13 +113,19 @@ class World:
         self.bindings.values[f"rv:{number}"] = (await self.do("GET", path))["metadata"]["resourceVersion"]
 
     async def settled(self, path: str, condition: str) -> None:
-        """Wait, not for long, until a condition of an object is True."""
-        for _ in range(ATTEMPTS):
-            status = (await self.do("GET", path)).get("status", {})
-            found = {item["type"]: item["status"] for item in status.get("conditions") or ()}
-            if found.get(condition) == "True":
-                return
-            await asyncio.sleep(PAUSE_S)
+        """Wait until a condition of an object is True."""
+
+        def true(obj: Any) -> bool:
+            conditions = obj.get("status", {}).get("conditions") or ()
+            return any(item["type"] == condition and item["status"] == "True" for item in conditions)
+
+        await self.until(path, true)
+
+    async def until(self, path: str, good: Callable[[Any], bool]) -> None:
+        """Wait until an object is as the server's own loops make it."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not good(await self.do("GET", path)):  # noqa: ASYNC110  the server changes it
+                await asyncio.sleep(PAUSE_S)
 
     async def touch(self) -> None:
         """A write somewhere else, so that the next list shows a later version."""

@@ -1,4 +1,4 @@
-"""crd.jsonl: definitions and custom resources; a second definition, widgets that are deleted, made out of sight."""
+"""crd.jsonl: definitions and custom resources; a second definition and a held widget, made out of sight."""
 
 from tests.apiserver.replay.stage import Stage, World
 

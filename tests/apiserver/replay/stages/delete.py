@@ -102,6 +102,8 @@ def _spec(path: str) -> Any:
 
 
 async def _quota(world: World) -> None:
+    """A quota counted after the pods were gone."""
+    world.quotas_may_count.clear()
     await world.create(
         f"{NAMESPACE}/resourcequotas", {"metadata": {"name": "rq"}, "spec": {"hard": {"pods": "9"}}}
     )
