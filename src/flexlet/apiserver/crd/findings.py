@@ -91,7 +91,7 @@ def _place(name: str, prefix: str) -> str:
 
 
 def _word(value: Any) -> str:
-    return value if isinstance(value, str) else gotext.json_text(value)
+    return value if isinstance(value, str) else _json(value)
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
@@ -117,6 +117,13 @@ def shown(value: Any) -> str:
     """A value as upstream's field errors print it: numbers as Go does, texts quoted, the rest as JSON."""
     if isinstance(value, str):
         return gotext.quote(value)
-    if isinstance(value, dict | list) or value is None:
-        return gotext.json_text(value)
-    return gotext.sprint(value)
+    return _json(value) if isinstance(value, dict | list) or value is None else gotext.sprint(value)
+
+
+def _json(value: Any) -> str:
+    """JSON as Go writes it: keys in order, numbers in its own way."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{gotext.json_text(key)}:{_json(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_json, value))}]"
+    return gotext.json_number(value) if isinstance(value, float) else gotext.json_text(value)

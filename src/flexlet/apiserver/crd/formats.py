@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from flexlet.api import addresses
 
 _NUMBERS: Final = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SHORT_NAME: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.[0-9]+)?(z|[+-]\d\d:\d\d)", re.ASCII)
@@ -57,16 +58,21 @@ def _matches(pattern: str, flags: int = 0) -> Callable[[str], bool]:
 
 def _is_uri(text: str) -> bool:
     """An absolute URI, or an absolute path."""
-    if not text or any(ord(character) <= 0x20 or character == "\x7f" for character in text):
+    if any(ord(character) <= 0x20 or character == "\x7f" for character in text):
         return False
+    scheme = _SCHEME.match(text)
+    rest = text if scheme is None else text[scheme.end() :]
+    # What follows a scheme may be anything that does not look like a path.
+    return _has_right_parts(text) if rest.startswith("/") else scheme is not None
+
+
+def _has_right_parts(text: str) -> bool:
     try:
         parts = urlsplit(text)
         parts.port  # noqa: B018  reading it is what checks it
     except ValueError:
         return False
-    if re.search(r"%(?![0-9a-fA-F]{2})", parts.path + parts.netloc):
-        return False
-    return bool(parts.scheme) and text.partition(":")[2] != "" if not text.startswith("/") else True
+    return not re.search(r"%(?![0-9a-fA-F]{2})", parts.path + parts.netloc)
 
 
 def _is_email(text: str) -> bool:
@@ -103,7 +109,9 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
-    return ":" in text and not addresses.legacy_ip(text)
+    """Unlike the others, in an unambiguous spelling."""
+    complaints = addresses.legacy_ip(text)
+    return ":" in text and not _is_no_address(complaints) and "must not have leading 0s" not in complaints
 
 
 def _is_cidr(text: str) -> bool:
@@ -144,6 +152,8 @@ def _is_unit(unit: str) -> bool:
 
 
 def _is_mac(text: str) -> bool:
+    if re.fullmatch(r"[0-9a-fA-F]+", text):
+        return len(text) in {12, 16, 40}
     if re.fullmatch(r"[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+", text):
         return text.count(".") in {2, 3, 9}
     for separator in ":-":

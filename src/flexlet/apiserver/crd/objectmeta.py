@@ -4,6 +4,7 @@ The object's own metadata, and that of resources embedded in it (``x-kubernetes-
 ``apiserver/schema/objectmeta``: what cannot be read is an error of the whole body.
 """
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -39,6 +40,17 @@ def settle_embedded(obj: Object, root: Node, *, checked: bool) -> list[str]:
         if "metadata" in value:
             found += [f"{path}.metadata.{field}" for field in _settle_one(value, path, checked)]
     return sorted(found)
+
+
+def mend_embedded(obj: Object, root: Node) -> None:
+    """The same for stored objects, whose schema may have been another: what cannot be read is let be."""
+    for value, path in list(_embedded(obj, root, "")):
+        for name in ("apiVersion", "kind"):
+            if not isinstance(value.get(name, ""), str):
+                del value[name]
+        if "metadata" in value:
+            with contextlib.suppress(Unreadable):
+                _settle_one(value, path, checked=False)
 
 
 def _settle_one(value: Object, path: str, checked: bool) -> list[str]:

@@ -178,6 +178,7 @@ class CustomStrategy(Strategy):
         node = self.version.family.get(obj["apiVersion"].rpartition("/")[2], EMPTY)
         shaping.prune(obj, node)
         shaping.drop_nulls(obj, node)
+        objectmeta.mend_embedded(obj, node)
         shaping.fill(obj, node)
         obj["apiVersion"] = self.version.api_version
         if node is not self.version.node:

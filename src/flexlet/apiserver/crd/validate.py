@@ -5,6 +5,7 @@ apply to a value and goes on after a finding. On an update `old` is the value th
 with a value that did not change is forgiven (`ratchet`).
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -102,7 +103,9 @@ def _check_enum(node: Node, value: Any, path: str, result: Result) -> None:
 def _equal(value: Any, allowed: Any) -> bool:
     if isinstance(value, bool) or isinstance(allowed, bool):
         return value is allowed
-    return ratchet.same(value, allowed) or (isinstance(value, int | float) and bool(value == allowed))
+    if isinstance(value, float) and isinstance(allowed, int):
+        return math.trunc(value) == allowed  # upstream converts to the allowed value's type
+    return ratchet.same(value, allowed) or (isinstance(value, int) and bool(value == allowed))
 
 
 def _check_string(node: Node, value: str, path: str, _old: Any, result: Result) -> None:

@@ -46,9 +46,10 @@ def read(patch_type: str, body: bytes, *, checked: bool) -> Patch:
 async def patch(backend: Backend, call: Call, wanted: Patch) -> Answer:
     """Change an object as the patch says."""
     warned: list[str] = []
-    answer = await change(backend, call, lambda old: _build(call, wanted, old, warned))
-    call.warnings.extend(dict.fromkeys(warned))
-    return answer
+    try:
+        return await change(backend, call, lambda old: _build(call, wanted, old, warned))
+    finally:
+        call.warnings.extend(dict.fromkeys(warned))
 
 
 def _build(call: Call, wanted: Patch, old: Object, warned: list[str]) -> Object:
