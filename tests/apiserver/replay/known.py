@@ -12,22 +12,21 @@ LIST: Final = Path(__file__).with_name("known_differences.yaml")
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lines that differ for one reason; lines are numbers and ranges: ``3, 7-9``.
+    """Lines that differ for one reason: by file, numbers and ranges (``3, 7-9``).
 
     With `at`, a pattern of paths, only these places of the answer may differ.
     """
 
-    file: str
-    lines: str | int
     reason: str
+    where: dict[str, str | int]
     at: str = ""
 
-    def numbers(self) -> set[int]:
-        """All lines of the entry."""
-        found: set[int] = set()
-        for part in str(self.lines).split(","):
+    def lines(self, file: str) -> list[int]:
+        """All lines of a transcript that the entry names."""
+        found: list[int] = []
+        for part in str(self.where[file]).split(",") if file in self.where else ():
             first, _, last = part.strip().partition("-")
-            found |= set(range(int(first), int(last or first) + 1))
+            found += range(int(first), int(last or first) + 1)
         return found
 
     def excuses(self, difference: Difference) -> bool:
@@ -35,18 +34,17 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return re.search(self.at, difference.path) is not None
 
 
-def entries(file: str = "") -> list[Entry]:
-    """The whole list, or what it says about one transcript."""
-    found = msgspec.convert(yaml.safe_load(LIST.read_text()), list[Entry])
-    return [entry for entry in found if not file or entry.file == file]
+def entries() -> list[Entry]:
+    """The whole list."""
+    return msgspec.convert(yaml.safe_load(LIST.read_text()), list[Entry])
 
 
 def settle(file: str, found: dict[int, list[Difference]]) -> tuple[dict[int, list[Difference]], list[str]]:
     """What differs without being known, and what is known without differing any more."""
     idle: list[str] = []
     left = {seq: list(problems) for seq, problems in found.items()}
-    for entry in entries(file):
-        for seq in sorted(entry.numbers()):
+    for entry in entries():
+        for seq in entry.lines(file):
             if not any(entry.excuses(problem) for problem in found.get(seq, ())):
                 idle.append(f"line {seq}: {entry.reason}")
             left[seq] = [problem for problem in left.get(seq, ()) if not entry.excuses(problem)]

@@ -15,6 +15,8 @@ from flexlet.apiserver.server import ApiServer
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 WIDGETS: Final = 9
+KUBE_SYSTEM: Final = {'"resourceVersion": "6"': '"resourceVersion": "<rv:1000>"'}
+"""A version that the recordings kept as it was."""
 PATIENCE_S: Final = 20.0
 PAUSE_S: Final = 0.02
 Body: TypeAlias = Mapping[str, Any]

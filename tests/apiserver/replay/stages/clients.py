@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.apiserver.replay.stage import Stage, World
+from tests.apiserver.replay.stage import KUBE_SYSTEM, Stage, World
 
 WIDGETS = "/apis/rec.example.com/v1/namespaces/rec-clients/widgets"
 WIDGET = {"apiVersion": "rec.example.com/v1", "kind": "Widget"}
@@ -52,6 +52,8 @@ STAGE = Stage(
     before={1: _start, 121: _widget, 125: _grown, 128: _deleted},
     late={83: 84, 99: 105, 120: 128},
     unordered=frozenset({1, 2, 3}),
+    loose=frozenset({1000}),
+    generated=KUBE_SYSTEM,
     # The recording kept the versions of these as they were, and cut their times.
     bodies={
         **dict.fromkeys((123, 126), EVENT),
