@@ -1,0 +1,60 @@
+"""A real kubectl against a flexlet; every test runs with the one that was built and the one on PATH."""
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests import servers
+from tests.cluster import kubectl as real
+from tests.cluster.kubectl import Kubectl, Program
+from tests.servers import Running
+
+_numbers = itertools.count()
+_find = functools.cache(real.find)
+
+
+@pytest.fixture(params=["built", "installed"])
+def program(request: pytest.FixtureRequest) -> Program:
+    found = _find(request.param)
+    if found is None and _find("built") is _find("installed"):
+        pytest.skip(real.NEED)
+    if found is None:
+        pytest.skip(f"the {request.param} kubectl is missing; the other one runs")
+    return found
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    """An API server of the test's own."""
+    with servers.flexlet(tmp_path, "server") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A whole cluster with three simulated nodes, shared by a module."""
+    with servers.flexlet(tmp_path_factory.mktemp("up"), "up", "--node", "hollow=3") as running:
+        yield running
+
+
+@pytest.fixture
+def connect(program: Program, tmp_path: Path) -> Callable[[Path, str], Kubectl]:
+    """Makes a kubectl for a kubeconfig and a namespace."""
+
+    def make(kubeconfig: Path, namespace: str) -> Kubectl:
+        return Kubectl(program, kubeconfig, tmp_path / f"home-{next(_numbers)}", namespace)
+
+    return make
+
+
+@pytest.fixture
+def kubectl(up: Running, connect: Callable[[Path, str], Kubectl]) -> Kubectl:
+    """A kubectl in a fresh namespace of the whole cluster, whose nodes are ready."""
+    namespace = f"test-{next(_numbers)}"
+    made = connect(up.kubeconfig, namespace)
+    made(f"create namespace {namespace}")
+    made("wait --for=create serviceaccount/default --timeout=20s")
+    made("wait --for=condition=Ready node --all --timeout=20s")
+    return made
