@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.pods import resources
 from tests.properties.strategies import requirements
@@ -51,13 +51,14 @@ def test_documents(entries: dict[PodUid, Allocation], data: str, checksum: int) 
     assert checkpoint.document(entries) == checkpoint.Document(data, checksum)
 
 
-@given(
-    st.dictionaries(
-        st.text(min_size=1).map(PodUid),
-        st.builds(Allocation, st.dictionaries(st.text(), requirements()), st.none() | requirements()),
-        max_size=3,
-    )
+NAMES = st.text(min_size=1, max_size=4)
+ALLOCATIONS = st.builds(
+    Allocation, st.dictionaries(NAMES, requirements(), max_size=2), st.none() | requirements(("cpu", "memory"))
 )
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.dictionaries(NAMES.map(PodUid), ALLOCATIONS, max_size=2))
 def test_everything_comes_back(entries: dict[PodUid, Allocation]) -> None:
     assert checkpoint.parse(checkpoint.encode(checkpoint.document(entries)), "f") == entries
 
