@@ -123,15 +123,11 @@ def _error(error: type[FlexletError], indent: str) -> Iterator[str]:
 
 
 def differences() -> Iterator[str]:
-    """What the replay of recordings lets pass, reason by reason."""
-    reasons: dict[str, list[str]] = {}
+    """What the replay of recordings lets pass, and in which of them it shows."""
+    yield "| difference | recordings |\n|---|---|\n"
     for entry in yaml.safe_load(DIFFERENCES.read_text()):
-        where = f"`{entry['file']}` {entry['lines']}" if "lines" in entry else f"`{entry['file']}`"
-        reasons.setdefault(entry["reason"], []).append(where)
-    yield "| difference | recording and its lines |\n|---|---|\n"
-    for reason, places in reasons.items():
-        shown = "; ".join(dict.fromkeys(places))
-        yield f"| {' '.join(reason.split())} | {shown} |\n"
+        shown = ", ".join(f"`{recording}`" for recording in entry["where"])
+        yield f"| {' '.join(entry['reason'].split())} | {shown} |\n"
 
 
 PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
