@@ -24,6 +24,7 @@ from flexlet.apiserver.auth.files import write_private
 from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
+from flexlet.apiserver.crd.rulecheck import RuleCheck
 from flexlet.apiserver.firstobjects import FirstObjects
 from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apiserver.http import answers
@@ -120,7 +121,7 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
         source=random.Random(),  # noqa: S311  names of volumes are no secrets
     )
     # Quota counts last, and only what everybody else lets through.
-    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), quota)
+    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), RuleCheck(), quota)
     rest = Rest(store, registry, admission, clock.now)
     endpoints.register(rest, who.reviews, who.tokens)
     return rest

@@ -7,5 +7,5 @@
 
 A useful part of the language, not all of it: types are looked at while evaluating, not before, and of the
 libraries there is what definitions commonly use. A rule that needs more is not evaluated, and whoever creates the
-definition is warned (`rules.unsupported`).
+definition is warned (`crd.rulecheck`).
 """

@@ -8,12 +8,13 @@ _SPECIAL: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def has(value: Any, field: str) -> bool:
-    """Whether an object has a field."""
+    """Whether an object has a field that is not null."""
     if isinstance(value, Optional):
         value = value.value if value.present else {}
     if not isinstance(value, dict):
         raise CelError(NO_OVERLOAD)
-    return _key(value, field) is not None
+    key = _key(value, field)
+    return key is not None and value[key] is not None
 
 
 def _key(value: dict[str, Any], field: str) -> str | None:

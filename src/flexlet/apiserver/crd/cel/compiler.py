@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from flexlet.apiserver.crd.cel.access import has, indexed, optional, selected
 from flexlet.apiserver.crd.cel.functions import FUNCTIONS, METHODS, NAMESPACES
-from flexlet.apiserver.crd.cel.loops import LOOPS, members_of, with_variable
+from flexlet.apiserver.crd.cel.loops import LOOPS, PAIR, members_of, paired, pairs_of, with_variable
 from flexlet.apiserver.crd.cel.operators import BINARY, negate
 from flexlet.apiserver.crd.cel.parser import parse
 from flexlet.apiserver.crd.cel.scope import Program, Scope
@@ -24,8 +24,9 @@ from flexlet.apiserver.crd.cel.syntax import (
     Unsupported,
     WrongExpression,
 )
-from flexlet.apiserver.crd.cel.values import NO_OVERLOAD, CelError, Optional
+from flexlet.apiserver.crd.cel.values import NO_OVERLOAD, TYPES, CelError, Optional, Type
 
+_TYPES: Final = {name: Type(name) for _, name in TYPES}
 MACROS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 
 
@@ -61,6 +62,9 @@ class _Compiler:
         return self._call(node, known)
 
     def _name(self, name: str, known: frozenset[str]) -> Program:
+        if name not in known and name in _TYPES:
+            kind = _TYPES[name]
+            return lambda _: kind
         if name not in known:
             raise WrongExpression(f"undeclared reference to '{name}' (in container '')")
         self.used.add(name)
@@ -128,6 +132,19 @@ class _Compiler:
 
         return lambda scope: has(operand(scope), field)
 
+    def _paired(
+        self, name: str, first: str, bodies: list[Expression], operand: Program, known: frozenset[str]
+    ) -> Program:
+        """A loop with two variables."""
+        second, body = bodies
+        if not isinstance(second, Name):
+            raise WrongExpression("argument must be a simple name")
+        if name == "filter":
+            raise Unsupported("filter with two variables")
+        inner = paired((first, second.name), self.program(body, known | {first, second.name}))
+        loop = LOOPS[name]
+        return lambda scope: loop(scope, pairs_of(operand(scope)), PAIR, inner)
+
     def _opt_map(self, node: Call, target: Expression, known: frozenset[str]) -> Program:
         variable, body = node.args
         if not isinstance(variable, Name):
@@ -148,9 +165,9 @@ class _Compiler:
         variable, *bodies = node.args
         if not isinstance(variable, Name):
             raise WrongExpression("argument must be a simple name")
-        if len(bodies) == 2 and node.function != "map":
-            raise Unsupported("comprehensions with two variables")
         operand = self.program(target, known)
+        if len(bodies) == 2 and node.function != "map":
+            return self._paired(node.function, variable.name, bodies, operand, known)
         inner = [self.program(body, known | {variable.name}) for body in bodies]
         loop = LOOPS[node.function]
         return lambda scope: loop(scope, members_of(operand(scope)), variable.name, *inner)

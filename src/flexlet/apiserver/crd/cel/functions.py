@@ -25,8 +25,13 @@ from flexlet.apiserver.crd.cel.values import (
     duration,
     equal,
     ordered,
+    type_of,
 )
 from flexlet.errors import InputError
+
+_DIRECTIVE: Final = re.compile(r"%(?:\.(\d+))?([sdf%])")
+_TRUE: Final = ("1", "t", "true", "TRUE", "True")
+_FALSE: Final = ("0", "f", "false", "FALSE", "False")
 
 
 def _typed(value: Any, *kinds: type) -> Any:
@@ -102,6 +107,35 @@ def _joined(items: Any, separator: str = "") -> str:
     return separator.join(_typed(item, str) for item in _typed(items, list))
 
 
+def _slice(items: Any, start: int, end: int) -> list[Any]:
+    if not 0 <= start <= end <= len(_typed(items, list)):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(items)}")
+    return list(items[start:end])
+
+
+def _distinct(items: Any) -> list[Any]:
+    found: list[Any] = []
+    for item in _typed(items, list):
+        if not contains(found, item):
+            found.append(item)
+    return found
+
+
+def _formatted(template: str, args: Any) -> str:
+    """``'%s of %d'.format([a, b])``."""
+    values = iter(_typed(args, list))
+
+    def fill(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        value = next(values, None)
+        if found[2] == "f":
+            return f"{_double(value):.{found[1] or 6}f}"
+        return str(_int(value)) if found[2] == "d" else _string(value)
+
+    return _DIRECTIVE.sub(fill, template)
+
+
 def _is_sorted(items: Any) -> bool:
     return all(ordered(left, right) <= 0 for left, right in zip(_typed(items, list), items[1:], strict=False))
 
@@ -131,14 +165,26 @@ def _int(value: Any) -> int:
         return whole(int(value))
     if isinstance(value, datetime):
         return int(value.timestamp())
-    raise CelError(f"type conversion error from {gotext.sprint(value)} to int")
+    raise _unconverted(value, "int")
 
 
 def _double(value: Any) -> float:
     try:
         return float(_typed(value, int, float, str))
     except ValueError:
-        raise CelError(f"type conversion error from {value} to double") from None
+        raise _unconverted(value, "double") from None
+
+
+def _bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value not in _TRUE and value not in _FALSE:
+        raise _unconverted(value, "bool")
+    return value in _TRUE
+
+
+def _unconverted(value: Any, wanted: str) -> CelError:
+    return CelError(f"type conversion error from '{type_of(value).name}' to '{wanted}'")
 
 
 def _string(value: Any) -> str:
@@ -187,13 +233,14 @@ def _compared(left: Any, right: Any) -> int:
 def _url(text: Any) -> str:
     parts = urlsplit(_typed(text, str))
     if not parts.scheme or not (parts.netloc or parts.path):
-        raise CelError(f"URL parse error during conversion from string: {text}")
+        quoted = gotext.quote(text)
+        raise CelError(f"URL parse error during conversion from string: parse {quoted}: invalid URI for request")
     return str(text)
 
 
 def _ip(text: Any) -> str:
     if addresses.legacy_ip(_typed(text, str)):
-        raise CelError(f"IP Address '{text}' parse error during conversion from string")
+        raise CelError(f"IP Address {gotext.quote(text)} parse error during conversion from string")
     return str(ipaddress.ip_address(text))
 
 
@@ -244,6 +291,9 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "trim": _text(str.strip),
     "reverse": lambda value: _typed(value, str, list)[::-1],
     "join": _joined,
+    "slice": _slice,
+    "distinct": _distinct,
+    "format": _text(_formatted),
     "isSorted": _is_sorted,
     "sum": _sum,
     "min": lambda items: _extreme(items, -1, "min"),
@@ -278,7 +328,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "double": _double,
     "string": _string,
     "bytes": lambda value: value.encode() if isinstance(value, str) else _typed(value, bytes),
-    "bool": lambda value: value if isinstance(value, bool) else _typed(value, str) == "true",
+    "bool": _bool,
+    "type": type_of,
     "dyn": lambda value: value,
     "timestamp": _timestamp,
     "duration": _duration,
@@ -297,8 +348,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "sets.equivalent": (
         lambda left, right: all(contains(left, item) for item in right) and all(contains(right, x) for x in left)
     ),
-    "math.greatest": lambda *values: _extreme(list(values), 1, "greatest"),
-    "math.least": lambda *values: _extreme(list(values), -1, "least"),
     "strings.quote": lambda text: gotext.quote(_typed(text, str)),
 }
 NAMESPACES: Final = frozenset(name.partition(".")[0] for name in FUNCTIONS if "." in name)

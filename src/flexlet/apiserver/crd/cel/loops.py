@@ -6,6 +6,8 @@ from typing import Any, Final
 from flexlet.apiserver.crd.cel.scope import Program, Scope
 from flexlet.apiserver.crd.cel.values import NO_OVERLOAD, CelError
 
+PAIR: Final = "@pair"
+
 
 def with_variable(scope: Scope, name: str, value: Any, body: Program) -> Any:
     """The body's value with a variable set, and put back afterwards."""
@@ -23,6 +25,28 @@ def members_of(value: Any) -> list[Any]:
     if isinstance(value, dict | list):
         return list(value)
     raise CelError(NO_OVERLOAD)
+
+
+def pairs_of(value: Any) -> list[tuple[Any, Any]]:
+    """What a loop with two variables goes over: indices and items of a list, keys and values of a map."""
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(enumerate(members_of(value)))
+
+
+def paired(names: tuple[str, str], body: Program) -> Program:
+    """A body that takes a pair apart into two variables."""
+
+    def evaluate(scope: Scope) -> Any:
+        first, second = scope.variables[PAIR]
+        outer = scope.variables
+        scope.variables = {**outer, names[0]: first, names[1]: second}
+        try:
+            return body(scope)
+        finally:
+            scope.variables = outer
+
+    return evaluate
 
 
 def _decide(scope: Scope, members: list[Any], name: str, body: Program, *, decided: bool) -> bool:

@@ -6,12 +6,12 @@ is a warning. Follows ``apiserver/schema/cel/validation.go``; costs are not coun
 loops are cut off.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import fielderrors, gotext
+from flexlet.api import fielderrors
 from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.crd.cel.compiler import Compiled
@@ -84,22 +84,6 @@ class Rules:
         trace = _Trace() if old is None else _Trace(here=(self._root.node, obj, old))
         _walk(self._root, obj, before, "", trace, outcome)
         return outcome
-
-
-def unsupported(root: Node) -> Iterator[str]:
-    """Why which rules of a schema are not evaluated."""
-    for rule in root.rules:
-        for text in (rule.rule, rule.message_expression):
-            try:
-                if text.strip():
-                    Compiled(text)
-            except Unsupported as fault:
-                yield f"{gotext.quote(text.strip())}: {fault.message}"
-            except WrongExpression:
-                continue
-    for below in (*root.properties.values(), root.additional, root.items, *root.all_of):
-        if below is not None:
-            yield from unsupported(below)
 
 
 def _place(node: Node, skeleton: Node) -> _Place:

@@ -52,6 +52,12 @@ class Optional(msgspec.Struct, frozen=True):
     present: bool = False
 
 
+class Type(msgspec.Struct, frozen=True):
+    """The type of a value, as a value."""
+
+    name: str
+
+
 class SetList(list[Any]):
     """A list that is a set."""
 
@@ -60,6 +66,12 @@ class MapList(list[Any]):
     """A list of maps, each found by its keys."""
 
     keys: tuple[str, ...] = ()
+
+
+def type_of(value: Any) -> Type:
+    """The type of a value."""
+    kind = next((name for base, name in TYPES if isinstance(value, base)), "dyn")
+    return Type(kind)
 
 
 def of_schema(value: Any, node: Node | None) -> Any:
@@ -154,4 +166,16 @@ def ordered(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
+TYPES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "bool"),
+    (int, "int"),
+    (float, "double"),
+    (str, "string"),
+    (bytes, "bytes"),
+    (list, "list"),
+    (dict, "map"),
+    (type(None), "null_type"),
+    (datetime, "google.protobuf.Timestamp"),
+    (Duration, "google.protobuf.Duration"),
+)
 _ORDERED: Final = {bool, str, bytes, datetime, Duration}

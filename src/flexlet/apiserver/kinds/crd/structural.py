@@ -5,11 +5,10 @@ looks at the skeleton, `_narrowing` at what stands inside logic, `_completeness`
 that the skeleton does not have.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from flexlet.api import fielderrors
+from flexlet.api import fielderrors, regexps
 from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Object
 
@@ -125,9 +124,9 @@ def _check_logic(schema: Object, field: str, *, skip_any_of: bool = False) -> It
 
 def _check_pattern(pattern: str, field: str) -> Iterator[FieldError]:
     try:
-        re.compile(pattern)
-    except re.error as fault:
-        text = f"must be a valid regular expression, but isn't: error parsing regexp: {fault}"
+        regexps.compiled(pattern)
+    except regexps.WrongPattern as fault:
+        text = f"must be a valid regular expression, but isn't: {fault.message}"
         yield fielderrors.invalid(field, pattern, text)
 
 
