@@ -33,7 +33,8 @@ _POSIX: Final = {
 _SPACE: Final = r"\t\n\f\r "
 _REPEAT: Final = re.compile(r"\{(\d+)(,\d*)?\}")
 _FLAGS: Final = re.compile(r"\(\?([imsU]*)(-[imsU]+)?([:)])")
-_NAMED: Final = re.compile(r"\(\?P?<([A-Za-z_]\w*)>", re.ASCII)
+_NAMED: Final = re.compile(r"\(\?P?<\w+>", re.ASCII)
+_RANGE: Final = re.compile(r"(\w)-(\w)", re.ASCII)
 _HEX: Final = re.compile(r"\\x(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{2}))")
 _CATEGORY: Final = re.compile(r"\\([pP])(?:\{(\^?)(\w+)\}|(\w))", re.ASCII)
 _MAX_REPEAT: Final = 1000
@@ -78,14 +79,14 @@ class _Translator:
             here = self.text[self.at]
             if here == ")":
                 if top:
-                    raise WrongPattern(f"error parsing regexp: unexpected ): `{self.text}`")
+                    raise _wrong("unexpected )", self.text)
                 break
             multiline = self._piece(here, multiline)
         self.out.append(")" * len(self.flags))
         self.flags = outer
         if not top:
             if self.at >= len(self.text):
-                raise WrongPattern(f"error parsing regexp: missing closing ): `{self.text}`")
+                raise _wrong("missing closing )", self.text)
             self.out.append(")")
             self.at += 1
 
@@ -117,10 +118,8 @@ class _Translator:
             return self._flags(flags, multiline)
         named = _NAMED.match(self.text, self.at)
         if named is None and self.text.startswith("(?", self.at):
-            raise WrongPattern(
-                f"error parsing regexp: invalid or unsupported Perl syntax: `{self.text[self.at :]}`"
-            )
-        self.out.append("(" if named is None else f"(?P<{named[1]}>")
+            raise _wrong("invalid or unsupported Perl syntax", self.text[self.at : self.at + 3])
+        self.out.append("(")
         self.at += 1 if named is None else len(named[0])
         self._group(top=False, multiline=multiline)
         return multiline
@@ -140,14 +139,17 @@ class _Translator:
         return inner
 
     def _repeat(self, here: str) -> None:
+        start = self.at
+        if here != "{" and (not self.out or self.out[-1].endswith(("(", ":", "|"))):
+            raise _wrong("missing argument to repetition operator", here)
         if here == "{":
             counted = _REPEAT.match(self.text, self.at)
             if counted is None:
                 self._take(r"\{")
                 return
             bounds = [int(number) for number in re.findall(r"\d+", counted[0])]
-            if max(bounds) > _MAX_REPEAT:
-                raise WrongPattern(f"error parsing regexp: invalid repeat count: `{counted[0]}`")
+            if max(bounds) > _MAX_REPEAT or bounds != sorted(bounds):
+                raise _wrong("invalid repeat count", counted[0])
             self.out.append(counted[0])
             self.at = counted.end()
         else:
@@ -155,7 +157,7 @@ class _Translator:
         if self.text.startswith("?", self.at):
             self._take("?")
         if self.text.startswith(("*", "+", "?"), self.at):
-            raise WrongPattern("error parsing regexp: invalid nested repetition operator")
+            raise _wrong("invalid nested repetition operator", self.text[start : self.at + 1])
 
     def _class(self) -> None:
         start = self.at
@@ -166,7 +168,7 @@ class _Translator:
         first = True
         while not (self.text.startswith("]", self.at) and not first):
             if self.at >= len(self.text):
-                raise WrongPattern(f"error parsing regexp: missing closing ]: `{self.text[start:]}`")
+                raise _wrong("missing closing ]", self.text[start:])
             parts.append(self._member())
             first = False
         self.at += 1
@@ -179,8 +181,11 @@ class _Translator:
             if name.startswith("^"):
                 raise _Inexpressible
             if name not in _POSIX:
-                raise WrongPattern(f"error parsing regexp: invalid character class range: `[:{name}:]`")
+                raise _wrong("invalid character class range", f"[:{name}:]")
             return _POSIX[name]
+        span = _RANGE.match(self.text, self.at)
+        if span is not None and span[1] > span[2]:
+            raise _wrong("invalid character class range", span[0])
         here = self.text[self.at]
         if here == "\\":
             return self._escape(inside=True)
@@ -190,7 +195,7 @@ class _Translator:
     def _escape(self, *, inside: bool) -> str:
         rest = self.text[self.at : self.at + 2]
         if len(rest) < 2:
-            raise WrongPattern("error parsing regexp: trailing backslash at end of expression: ``")
+            raise _wrong("trailing backslash at end of expression", "")
         if rest == r"\Q" and not inside:
             return self._quoted()
         number = _HEX.match(self.text, self.at)
@@ -213,13 +218,17 @@ class _Translator:
         if letter == "z" and not inside:
             return r"\Z"
         if letter.isascii() and letter.isalnum() and letter not in ("dDwWSafnrtv" if inside else "dDwWAbBafnrtv"):
-            raise WrongPattern(f"error parsing regexp: invalid escape sequence: `{rest}`")
+            raise _wrong("invalid escape sequence", rest)
         return rest if letter.isascii() else letter
 
     def _quoted(self) -> str:
         text, _, after = self.text[self.at + 2 :].partition(r"\E")
         self.at = len(self.text) - len(after)
         return re.escape(text)
+
+
+def _wrong(what: str, where: str) -> WrongPattern:
+    return WrongPattern(f"error parsing regexp: {what}: `{where}`")
 
 
 def _unicode_class(found: re.Match[str], *, inside: bool) -> str:
