@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from flexlet.api import selectors
 from flexlet.api.meta import OwnerReference
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.controllers.roster import Family, Roster
-from flexlet.core.controllers.templates import Controller
 from flexlet.core.views.pod import PodView
 
 CONTROLLER = Controller("apps/v1", "ReplicaSet")

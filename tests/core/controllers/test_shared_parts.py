@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from tests.core.controllers.world import NOW, TEMPLATE, pod, stamp
 
 from flexlet.core.controllers import conditions, readiness, removal, templates
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.controllers.shares import scaled
 from flexlet.core.views import pod as pods
 from flexlet.core.views.objects import ObjectView
 from flexlet.core.views.pod import PodView
 
 OWNER = ObjectView(uid="uid-web", namespace="default", name="web")
-CONTROLLER = templates.Controller("apps/v1", "ReplicaSet")
+CONTROLLER = Controller("apps/v1", "ReplicaSet")
 
 
 def view(name: str, **parts: object) -> PodView:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from flexlet.core.actions import ApiAction, LookUp, PatchObject, Ref
-from flexlet.core.controllers.templates import Controller
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.views.objects import ObjectView
 
 

@@ -5,42 +5,16 @@ first of them or their owner is seen, whichever comes first: watches of differen
 other.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from flexlet.api.meta import OwnerReference
 from flexlet.api.selectors import LabelSelector
-from flexlet.core.controllers.templates import Controller
+from flexlet.core.controllers.controller import Controller
+from flexlet.core.views.pod import PodView
+from flexlet.core.views.replicaset import ReplicaSetView
 
-
-class Thing(Protocol):
-    """What can be owned: views with labels."""
-
-    @property
-    def uid(self) -> str:
-        """Its uid."""
-        ...
-
-    @property
-    def namespace(self) -> str:
-        """Its namespace."""
-        ...
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Its labels."""
-        ...
-
-    @property
-    def deleting(self) -> bool:
-        """Whether it is going away."""
-        ...
-
-    @property
-    def controller(self) -> OwnerReference | None:
-        """Its owner."""
-        ...
-
+Thing: TypeAlias = PodView | ReplicaSetView
+"""What can be owned."""
 
 T = TypeVar("T", bound=Thing)
 

@@ -1,4 +1,4 @@
-"""From a pod template to pods: bodies, owner references, hashes.
+"""From a pod template to pods: bodies and hashes.
 
 A template is kept as the bytes of its JSON and decoded anew for each pod, so that no two bodies share a value that
 a server might change. Templates are the same if their JSON is, apart from order, empty values and the hash label;
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api.meta import OwnerReference
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.views.objects import ObjectView
 
 HASH_LABEL: Final = "pod-template-hash"
@@ -21,39 +21,6 @@ _FNV_OFFSET: Final = 0x811C9DC5
 _FNV_PRIME: Final = 0x01000193
 
 _sorted: Final = msgspec.json.Encoder(order="sorted")
-
-
-class Controller(msgspec.Struct, frozen=True):
-    """The kind of a controller, as ownerReferences and events name it."""
-
-    api_version: str
-    kind: str
-
-    def is_meant(self, owner: OwnerReference) -> bool:
-        """Whether a reference is to this kind, in whatever version."""
-        group = self.api_version.rpartition("/")[0]
-        return owner.kind == self.kind and owner.api_version.rpartition("/")[0] == group
-
-    def reference(self, owner: ObjectView) -> dict[str, Any]:
-        """The ownerReference of a controlled object."""
-        return {
-            "apiVersion": self.api_version,
-            "kind": self.kind,
-            "name": owner.name,
-            "uid": owner.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-
-    def about(self, owner: ObjectView) -> dict[str, str]:
-        """The object of an event."""
-        return {
-            "kind": self.kind,
-            "apiVersion": self.api_version,
-            "namespace": owner.namespace,
-            "name": owner.name,
-            "uid": owner.uid,
-        }
 
 
 def pod_body(template: bytes, controller: Controller, owner: ObjectView) -> dict[str, Any]:

@@ -5,9 +5,8 @@ from typing import Final
 import msgspec
 
 from flexlet.api.meta import KubeStruct
-from flexlet.api.selectors import NOTHING, LabelSelector
 from flexlet.core.views import shared
-from flexlet.core.views.objects import Meta, ObjectView, identity, revision
+from flexlet.core.views.objects import Meta, OwnerView, identity, revision
 
 
 class DaemonSetStatus(KubeStruct, frozen=True, kw_only=True):
@@ -37,14 +36,12 @@ class UpdateStrategy(KubeStruct, frozen=True, kw_only=True):
     rolling_update: RollingUpdate | None = None
 
 
-class DaemonSetView(ObjectView, frozen=True, kw_only=True, gc=False):
+class DaemonSetView(OwnerView, frozen=True, kw_only=True, gc=False):
     """A DaemonSet; its template is kept as JSON."""
 
-    generation: int = 0
     template_generation: str = ""
     min_ready_seconds: int = 0
     update_strategy: UpdateStrategy = UpdateStrategy()
-    selector: LabelSelector = NOTHING
     template: bytes = b"{}"
     status: DaemonSetStatus = DaemonSetStatus()
 

@@ -5,9 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api.meta import KubeStruct
-from flexlet.api.selectors import NOTHING, LabelSelector
 from flexlet.core.views import shared
-from flexlet.core.views.objects import Meta, ObjectView, identity, revision
+from flexlet.core.views.objects import Meta, OwnerView, identity, revision
 
 FOREVER: Final = 2**31 - 1
 """As a deadline or a limit: none."""
@@ -41,10 +40,9 @@ class Strategy(KubeStruct, frozen=True, kw_only=True):
     rolling_update: RollingUpdate | None = None
 
 
-class DeploymentView(ObjectView, frozen=True, kw_only=True, gc=False):
+class DeploymentView(OwnerView, frozen=True, kw_only=True, gc=False):
     """A Deployment; its template is kept as JSON."""
 
-    generation: int = 0
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     replicas: int = 1
@@ -53,7 +51,6 @@ class DeploymentView(ObjectView, frozen=True, kw_only=True, gc=False):
     min_ready_seconds: int = 0
     revision_history_limit: int = FOREVER
     progress_deadline_seconds: int = FOREVER
-    selector: LabelSelector = NOTHING
     raw_selector: bytes = b"{}"
     template: bytes = b"{}"
     status: DeploymentStatus = DeploymentStatus()

@@ -5,9 +5,8 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api.meta import KubeStruct
-from flexlet.api.selectors import NOTHING, LabelSelector
 from flexlet.core.views import shared
-from flexlet.core.views.objects import Meta, ObjectView, identity, revision
+from flexlet.core.views.objects import Meta, OwnerView, identity, revision
 
 OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
 
@@ -39,10 +38,9 @@ class JobStatus(KubeStruct, frozen=True, kw_only=True):
         return self.uncounted_terminated_pods or Uncounted()
 
 
-class JobView(ObjectView, frozen=True, kw_only=True, gc=False):
+class JobView(OwnerView, frozen=True, kw_only=True, gc=False):
     """A Job; its template is kept as JSON."""
 
-    generation: int = 0
     parallelism: int = 1
     completions: int | None = None
     backoff_limit: int = 6
@@ -54,7 +52,6 @@ class JobView(ObjectView, frozen=True, kw_only=True, gc=False):
     managed_by: str = OWN_CONTROLLER
     unsupported: tuple[str, ...] = ()
     """The fields it uses that flexlet does not know how to honour."""
-    selector: LabelSelector = NOTHING
     template: bytes = b"{}"
     restart_policy: str = "Never"
     status: JobStatus = JobStatus()

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api.meta import KubeStruct, OwnerReference
+from flexlet.api.selectors import NOTHING, LabelSelector
 from flexlet.core.views import shared
 
 
@@ -30,6 +31,13 @@ class ObjectView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def controller(self) -> OwnerReference | None:
         """The one owner that manages the object."""
         return next((owner for owner in self.owners if owner.controller), None)
+
+
+class OwnerView(ObjectView, frozen=True, kw_only=True, gc=False):
+    """An object that has others: those that name it as their controller, and orphans that its selector matches."""
+
+    generation: int = 0
+    selector: LabelSelector = NOTHING
 
 
 Viewer = Callable[[bytes], tuple[ObjectView, int]]

@@ -6,9 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api.meta import KubeStruct
-from flexlet.api.selectors import NOTHING, LabelSelector
 from flexlet.core.views import shared
-from flexlet.core.views.objects import Meta, ObjectView, identity, revision
+from flexlet.core.views.objects import Meta, OwnerView, identity, revision
 
 
 class ReplicaSetStatus(KubeStruct, frozen=True, kw_only=True):
@@ -23,16 +22,14 @@ class ReplicaSetStatus(KubeStruct, frozen=True, kw_only=True):
     conditions: tuple[dict[str, Any], ...] = ()
 
 
-class ReplicaSetView(ObjectView, frozen=True, kw_only=True, gc=False):
+class ReplicaSetView(OwnerView, frozen=True, kw_only=True, gc=False):
     """A ReplicaSet; its template is kept as JSON."""
 
-    generation: int = 0
     created: str = ""
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     replicas: int = 1
     min_ready_seconds: int = 0
-    selector: LabelSelector = NOTHING
     template: bytes = b"{}"
     template_labels: dict[str, str] = msgspec.field(default_factory=dict)
     status: ReplicaSetStatus = ReplicaSetStatus()

@@ -4,18 +4,15 @@ Follows ``pkg/controller/daemon``. Only nodes on which something changed are jud
 nodes, but only while pods of an old template are left.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
-from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
 from flexlet.core.controllers import readiness, refusals
-from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.daemonset import placement, updating, verdict
 from flexlet.core.controllers.daemonset.fleet import Fleet
 from flexlet.core.controllers.daemonset.placement import CONTROLLER
-from flexlet.core.controllers.queue import WorkQueue
-from flexlet.core.controllers.roster import Roster
-from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished, view_of
+from flexlet.core.controllers.owners import Changed, Owners, Refused, Sort
+from flexlet.core.observations import Failed, Observation, Seen, Vanished, view_of
 from flexlet.core.refs import DAEMON_SETS, NODES, PODS
 from flexlet.core.views import daemonset, node
 from flexlet.core.views import pod as pods
@@ -23,7 +20,6 @@ from flexlet.core.views.daemonset import DaemonSetStatus, DaemonSetView
 from flexlet.core.views.node import NodeView
 from flexlet.core.views.pod import PodView
 
-COMPONENT: Final = "daemonset-controller"
 BURST: Final = 500
 _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 900.0
@@ -35,43 +31,42 @@ class DaemonSetDecider:
     name = "daemonset"
 
     def __init__(self) -> None:
-        self._sets: dict[str, DaemonSetView] = {}
+        self._owners: Owners[DaemonSetView, PodView, Fleet] = Owners(
+            CONTROLLER,
+            Sort(DAEMON_SETS, DaemonSetView, daemonset.view),
+            Sort(PODS, PodView, pods.view),
+            Fleet,
+        )
+        self._pods = self._owners.things
+        self._queue = self._owners.queue
         self._nodes: dict[str, NodeView] = {}
-        self._pods: Roster[PodView, Fleet] = Roster(CONTROLLER, Fleet)
-        self._adoption = Adoption(DAEMON_SETS, PODS, CONTROLLER)
-        self._queue = WorkQueue()
-        self._untold: list[RecordEvent] = []
 
     def fold(self, observation: Observation) -> None:
         """Learn one thing."""
         match observation:
-            case Seen(ref=ref) if ref == PODS:
-                self._look_at(self._pods.seen(view_of(observation, PodView, pods.view)))
             case Seen(ref=ref) if ref == NODES:
                 self._node_seen(view_of(observation, NodeView, node.view))
-            case Seen(ref=ref) if ref == DAEMON_SETS:
-                self._seen(view_of(observation, DaemonSetView, daemonset.view))
-            case Vanished(ref=ref, uid=uid) if ref == PODS:
-                self._look_at(self._pods.gone(uid, observation.namespace))
             case Vanished(ref=ref, name=name) if ref == NODES:
                 self._nodes.pop(name, None)
                 self._node_changed(name)
-            case Vanished(ref=ref, uid=uid) if ref == DAEMON_SETS:
-                self._gone(uid)
-            case Absent(ref=ref, namespace=namespace, name=name) if ref == DAEMON_SETS:
-                for uid in [s.uid for s in self._sets.values() if (s.namespace, s.name) == (namespace, name)]:
-                    self._gone(uid)
-            case Failed():
-                self._failed(observation)
             case _:
-                pass
+                self._learn(observation)
+
+    def _learn(self, observation: Observation) -> None:
+        for news in self._owners.fold(observation):
+            match news:
+                case Changed(owner=ds, before=before):
+                    self._changed(ds, before)
+                case Refused(owner=DaemonSetView() as ds, failed=failed):
+                    self._refused(ds, failed)
+                case _:
+                    pass
 
     def decide(self, now: float) -> ApiPlan:
         """What the DaemonSets that changed, or whose time has come, need."""
-        actions: list[ApiAction] = [*self._untold]
-        self._untold.clear()
+        actions = self._owners.take_untold()
         for uid in self._queue.take(now):
-            ds = self._sets.get(uid)
+            ds = self._owners.get(uid)
             if ds is None or ds.deleting:
                 continue
             if len(actions) >= BURST:
@@ -86,16 +81,10 @@ class DaemonSetDecider:
     def _look(self, ds: DaemonSetView, now: float) -> list[ApiAction]:
         fleet = self._pods.crew(ds.uid)
         strays = [pod for pod in fleet.changed_pods() if not ds.selector.matches(pod.labels)]
-        actions = self._adoption.release(ds, strays) + self._adopt(ds)
+        actions = self._owners.release(ds, strays) + self._owners.adopt(ds, self._pods.adoptable(ds.uid))
         if not actions and not self._queue.held(ds.uid):
             actions = self._correct(ds, fleet, now) or self._update(ds, fleet, now)
         return actions or self._report(ds, fleet, now)
-
-    def _adopt(self, ds: DaemonSetView) -> list[ApiAction]:
-        actions = self._adoption.adopt(ds, self._pods.adoptable(ds.uid))
-        if actions:
-            self._queue.add(ds.uid)
-        return actions
 
     def _correct(self, ds: DaemonSetView, fleet: Fleet, now: float) -> list[ApiAction]:
         """Judge the nodes that changed; those that need something stay changed until it shows."""
@@ -129,7 +118,8 @@ class DaemonSetDecider:
         """Delete a pod that ended, so that it is replaced; a failing one ever more rarely."""
         where = f"daemon pod {pod.namespace}/{pod.name} on node {pod.target}"
         if pod.phase == "Succeeded":
-            event = _event(ds, "Normal", "SucceededDaemonPod", f"Found succeeded {where}, will try to delete it")
+            text = f"Found succeeded {where}, will try to delete it"
+            event = CONTROLLER.event(ds, "Normal", "SucceededDaemonPod", text)
             return [event, _delete(ds, fleet, pod)]
         pause, since = fleet.failures.get(pod.target, (_FIRST_PAUSE_S / 2, float("-inf")))
         if now < since + pause:
@@ -137,7 +127,7 @@ class DaemonSetDecider:
             fleet.pending[pod.target] = since + pause
             return []
         fleet.failures[pod.target] = (min(pause * 2, _LONGEST_PAUSE_S), now)
-        event = _event(ds, "Warning", "FailedDaemonPod", f"Found failed {where}, will try to kill it")
+        event = CONTROLLER.event(ds, "Warning", "FailedDaemonPod", f"Found failed {where}, will try to kill it")
         return [event, _delete(ds, fleet, pod)]
 
     def _expect_availability(self, ds: DaemonSetView, fleet: Fleet, name: str, now: float) -> None:
@@ -169,10 +159,6 @@ class DaemonSetDecider:
         )
         return [] if wanted == ds.status else [_status_patch(ds, wanted)]
 
-    def _look_at(self, uids: Iterable[str]) -> None:
-        for uid in uids:
-            self._queue.add(uid)
-
     def _node_seen(self, seen: NodeView) -> None:
         before = self._nodes.get(seen.name)
         self._nodes[seen.name] = seen
@@ -180,63 +166,34 @@ class DaemonSetDecider:
             self._node_changed(seen.name)
 
     def _node_changed(self, name: str) -> None:
-        for uid in self._sets:
+        for uid in self._owners:
             self._pods.crew(uid).reconsider((name,))
             self._queue.add(uid)
 
-    def _seen(self, ds: DaemonSetView) -> None:
-        before = self._sets.get(ds.uid)
-        if before == ds:
-            return
-        self._sets[ds.uid] = ds
-        self._pods.owner_seen(ds.uid, ds.namespace, ds.selector)
+    def _changed(self, ds: DaemonSetView, before: DaemonSetView | None) -> None:
         if before is None or before.generation != ds.generation:
-            self._queue.forgive(ds.uid)
             fleet = self._pods.crew(ds.uid)
             fleet.reconsider({*self._nodes, *fleet.nodes()})
-        self._queue.add(ds.uid)
 
-    def _gone(self, uid: str) -> None:
-        ds = self._sets.pop(uid, None)
-        if ds is not None:
-            self._pods.owner_gone(uid, ds.namespace)
-            self._adoption.start_over(uid)
-            self._queue.drop(uid)
-
-    def _failed(self, failed: Failed) -> None:
+    def _refused(self, ds: DaemonSetView, failed: Failed) -> None:
         action = failed.action
-        if isinstance(action, RecordEvent) or action.on_behalf_of not in self._sets:
-            return
-        ds = self._sets[action.on_behalf_of]
-        self._adoption.start_over(ds.uid)
-        self._queue.refused(ds.uid)
         if isinstance(action, DeleteObject):
             self._pods.crew(ds.uid).take_back(action.uid)
-            self._untold.append(_event(ds, "Warning", "FailedDelete", f"Error deleting: {failed.message}"))
+            self._tell(ds, "FailedDelete", f"Error deleting: {failed.message}")
         elif isinstance(action, CreateObject) and not refusals.is_ending_namespace(failed):
-            self._untold.append(_event(ds, "Warning", "FailedCreate", f"Error creating: {failed.message}"))
+            self._tell(ds, "FailedCreate", f"Error creating: {failed.message}")
+
+    def _tell(self, ds: DaemonSetView, reason: str, text: str) -> None:
+        self._owners.untold.append(CONTROLLER.event(ds, "Warning", reason, text))
 
 
 def _create(ds: DaemonSetView, name: str) -> CreateObject:
-    return CreateObject(
-        ref=PODS,
-        namespace=ds.namespace,
-        body=placement.body(ds, name),
-        on_behalf_of=ds.uid,
-        event=_event(ds, "Normal", "SuccessfulCreate", "Created pod: {name}"),
-    )
+    return CONTROLLER.create_pod(ds, placement.body(ds, name))
 
 
 def _delete(ds: DaemonSetView, fleet: Fleet, pod: PodView) -> DeleteObject:
     fleet.send_away(pod)
-    return DeleteObject(
-        ref=PODS,
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        on_behalf_of=ds.uid,
-        event=_event(ds, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
-    )
+    return CONTROLLER.delete_pod(ds, pod)
 
 
 def _status_patch(ds: DaemonSetView, status: DaemonSetStatus) -> PatchObject:
@@ -259,7 +216,3 @@ def _status_patch(ds: DaemonSetView, status: DaemonSetStatus) -> PatchObject:
         subresource="status",
         on_behalf_of=ds.uid,
     )
-
-
-def _event(ds: DaemonSetView, kind: str, reason: str, message: str) -> RecordEvent:
-    return RecordEvent(about=CONTROLLER.about(ds), type=kind, reason=reason, message=message, component=COMPONENT)

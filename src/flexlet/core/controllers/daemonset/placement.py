@@ -13,11 +13,12 @@ from flexlet.api.meta import KubeStruct, ObjectMeta
 from flexlet.api.node import Node
 from flexlet.api.pod import PodSpec, Toleration
 from flexlet.core.controllers import templates
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.scheduling import filters, nodeaffinity
 from flexlet.core.views.daemonset import DaemonSetView
 from flexlet.core.views.node import NodeView
 
-CONTROLLER: Final = templates.Controller("apps/v1", "DaemonSet")
+CONTROLLER: Final = Controller("apps/v1", "DaemonSet")
 HASH_LABEL: Final = "controller-revision-hash"
 GENERATION_LABEL: Final = "pod-template-generation"
 _TOLERATED: Final = (

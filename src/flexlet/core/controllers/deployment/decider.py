@@ -3,26 +3,22 @@
 Only ReplicaSets are watched; their reports say enough of the pods.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
 from flexlet.core.controllers import conditions, refusals
-from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.deployment import revisions, rollout, sizes, status
 from flexlet.core.controllers.deployment.revisions import CONTROLLER
 from flexlet.core.controllers.deployment.rollout import Memory, Step
-from flexlet.core.controllers.queue import WorkQueue
-from flexlet.core.controllers.roster import Family, Roster
-from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished, view_of
+from flexlet.core.controllers.owners import Changed, Gone, Owners, Refused, Sort
+from flexlet.core.controllers.roster import Family
+from flexlet.core.observations import Failed, Observation, Vanished
 from flexlet.core.refs import DEPLOYMENTS, REPLICA_SETS
 from flexlet.core.views import deployment, replicaset
 from flexlet.core.views.deployment import DeploymentStatus, DeploymentView
 from flexlet.core.views.replicaset import ReplicaSetView
-
-COMPONENT: Final = "deployment-controller"
 
 
 class DeploymentDecider:
@@ -31,43 +27,37 @@ class DeploymentDecider:
     name = "deployment"
 
     def __init__(self) -> None:
-        self._deployments: dict[str, DeploymentView] = {}
-        self._sets: Roster[ReplicaSetView, Family[ReplicaSetView]] = Roster(CONTROLLER, Family)
-        self._adoption = Adoption(DEPLOYMENTS, REPLICA_SETS, CONTROLLER)
-        self._queue = WorkQueue()
+        self._owners: Owners[DeploymentView, ReplicaSetView, Family[ReplicaSetView]] = Owners(
+            CONTROLLER,
+            Sort(DEPLOYMENTS, DeploymentView, deployment.view),
+            Sort(REPLICA_SETS, ReplicaSetView, replicaset.view),
+            Family,
+        )
+        self._sets = self._owners.things
+        self._queue = self._owners.queue
         self._created: dict[str, str] = {}
         self._refusals: dict[str, str] = {}
         self._collided: set[str] = set()
         self._dropped: set[str] = set()
-        self._untold: list[RecordEvent] = []
 
     def fold(self, observation: Observation) -> None:
         """Learn one thing."""
-        match observation:
-            case Seen(ref=ref) if ref == REPLICA_SETS:
-                self._look_at(self._sets.seen(view_of(observation, ReplicaSetView, replicaset.view)))
-            case Seen(ref=ref) if ref == DEPLOYMENTS:
-                self._seen(view_of(observation, DeploymentView, deployment.view))
-            case Vanished(ref=ref, uid=uid) if ref == REPLICA_SETS:
-                self._dropped.discard(uid)
-                self._look_at(self._sets.gone(uid, observation.namespace))
-            case Vanished(ref=ref, uid=uid) if ref == DEPLOYMENTS:
-                self._gone(uid)
-            case Absent(ref=ref, namespace=namespace, name=name) if ref == DEPLOYMENTS:
-                here = self._deployments.values()
-                for uid in [d.uid for d in here if (d.namespace, d.name) == (namespace, name)]:
-                    self._gone(uid)
-            case Failed():
-                self._failed(observation)
-            case _:
-                pass
+        if isinstance(observation, Vanished) and observation.ref == REPLICA_SETS:
+            self._dropped.discard(observation.uid)
+        for news in self._owners.fold(observation):
+            match news:
+                case Changed(owner=d):
+                    self._changed(d)
+                case Gone(owner=d):
+                    self._gone(d.uid)
+                case Refused(owner=DeploymentView() as d, failed=failed):
+                    self._refused(d, failed)
 
     def decide(self, now: float) -> ApiPlan:
         """What the Deployments that changed, or whose time has come, need."""
-        actions: list[ApiAction] = [*self._untold]
-        self._untold.clear()
+        actions = self._owners.take_untold()
         for uid in self._queue.take(now):
-            d = self._deployments.get(uid)
+            d = self._owners.get(uid)
             if d is not None:
                 found = self._look(d, now)
                 actions += found
@@ -78,8 +68,8 @@ class DeploymentDecider:
     def _look(self, d: DeploymentView, now: float) -> list[ApiAction]:
         everything = list(self._sets.crew(d.uid).values())
         owned = [rs for rs in everything if d.selector.matches(rs.labels)]
-        actions = self._adoption.release(d, [rs for rs in everything if rs not in owned])
-        actions += self._adopt(d)
+        actions = self._owners.release(d, [rs for rs in everything if rs not in owned])
+        actions += self._owners.adopt(d, self._sets.adoptable(d.uid))
         if actions:
             return actions
         if d.selector.empty:
@@ -93,12 +83,6 @@ class DeploymentDecider:
     def _memory(self, uid: str) -> Memory:
         refusal = self._refusals.get(uid, "") if self._queue.held(uid) else ""
         return Memory(created=self._created.get(uid, ""), refusal=refusal)
-
-    def _adopt(self, d: DeploymentView) -> list[ApiAction]:
-        actions = self._adoption.adopt(d, self._sets.adoptable(d.uid))
-        if actions:
-            self._queue.add(d.uid)
-        return actions
 
     def _take(self, d: DeploymentView, owned: list[ReplicaSetView], step: Step) -> list[ApiAction]:
         new = revisions.find_new(d, owned)
@@ -127,7 +111,7 @@ class DeploymentDecider:
             namespace=d.namespace,
             body=body,
             on_behalf_of=d.uid,
-            event=_event(d, "Normal", "ScalingReplicaSet", text) if size else None,
+            event=CONTROLLER.event(d, "Normal", "ScalingReplicaSet", text) if size else None,
         )
 
     def _drop(self, d: DeploymentView, rs: ReplicaSetView) -> DeleteObject:
@@ -145,7 +129,7 @@ class DeploymentDecider:
         if d.status.observed_generation >= d.generation:
             return []
         observed = msgspec.structs.replace(d.status, observed_generation=d.generation)
-        return [_event(d, "Warning", "SelectingAll", text), *self._report(d, observed, "")]
+        return [CONTROLLER.event(d, "Warning", "SelectingAll", text), *self._report(d, observed, "")]
 
     def _report(self, d: DeploymentView, wanted: DeploymentStatus, revision: str) -> list[ApiAction]:
         patch: dict[str, Any] = {}
@@ -166,49 +150,26 @@ class DeploymentDecider:
             )
         ]
 
-    def _look_at(self, uids: Iterable[str]) -> None:
-        for uid in uids:
-            self._queue.add(uid)
-
-    def _seen(self, d: DeploymentView) -> None:
-        before = self._deployments.get(d.uid)
-        if before == d:
-            return
-        if before is not None and before.generation != d.generation:
-            self._queue.forgive(d.uid)
-        self._deployments[d.uid] = d
+    def _changed(self, d: DeploymentView) -> None:
         created = f'"{self._created.get(d.uid, "")}"'
         if any(created in conditions.text(condition, "message") for condition in d.status.conditions):
             self._created.pop(d.uid, None)
-        self._sets.owner_seen(d.uid, d.namespace, d.selector)
-        self._queue.add(d.uid)
 
     def _gone(self, uid: str) -> None:
-        d = self._deployments.pop(uid, None)
-        if d is None:
-            return
-        self._sets.owner_gone(uid, d.namespace)
-        self._adoption.start_over(uid)
         self._created.pop(uid, None)
         self._refusals.pop(uid, None)
         self._collided.discard(uid)
-        self._queue.drop(uid)
 
-    def _failed(self, failed: Failed) -> None:
+    def _refused(self, d: DeploymentView, failed: Failed) -> None:
         action = failed.action
-        if isinstance(action, RecordEvent) or action.on_behalf_of not in self._deployments:
-            return
-        uid = action.on_behalf_of
-        self._adoption.start_over(uid)
-        self._queue.refused(uid)
         if isinstance(action, DeleteObject):
             self._dropped.discard(action.uid)
         elif isinstance(action, CreateObject) and failed.reason == "AlreadyExists":
-            self._collided.add(uid)
+            self._collided.add(d.uid)
         elif isinstance(action, CreateObject) and not refusals.is_ending_namespace(failed):
             name = action.body["metadata"]["name"]
-            text = self._refusals[uid] = f'Failed to create new replica set "{name}": {failed.message}'
-            self._untold.append(_event(self._deployments[uid], "Warning", "ReplicaSetCreateError", text))
+            text = self._refusals[d.uid] = f'Failed to create new replica set "{name}": {failed.message}'
+            self._owners.untold.append(CONTROLLER.event(d, "Warning", "ReplicaSetCreateError", text))
 
 
 def _resize(
@@ -226,7 +187,7 @@ def _resize(
             spec["replicas"] = size
             way = "up" if size > rs.replicas else "down"
             text = f"Scaled {way} replica set {rs.name} from {rs.replicas} to {size}"
-            event = _event(d, "Normal", "ScalingReplicaSet", text)
+            event = CONTROLLER.event(d, "Normal", "ScalingReplicaSet", text)
     patch: dict[str, Any] = {"metadata": {"annotations": annotations}} if annotations else {}
     if spec:
         patch["spec"] = spec
@@ -242,7 +203,3 @@ def _resize(
             event=event,
         )
     ]
-
-
-def _event(d: DeploymentView, kind: str, reason: str, message: str) -> RecordEvent:
-    return RecordEvent(about=CONTROLLER.about(d), type=kind, reason=reason, message=message, component=COMPONENT)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.core.controllers import templates
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.controllers.deployment import fences
 from flexlet.core.views.deployment import DeploymentView
 from flexlet.core.views.replicaset import ReplicaSetView
@@ -28,7 +29,7 @@ _NOT_COPIED: Final = {
 }
 _LONGEST_HISTORY: Final = 2000
 _LONGEST_NAME: Final = 253
-CONTROLLER: Final = templates.Controller("apps/v1", "Deployment")
+CONTROLLER: Final = Controller("apps/v1", "Deployment")
 
 
 def by_age(rs: ReplicaSetView) -> tuple[str, str]:

@@ -4,28 +4,24 @@ Follows ``pkg/controller/job`` and ``ttlafterfinished``. A look settles the acco
 and otherwise mans it.
 """
 
-from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
 from flexlet.core.controllers import conditions, refusals
-from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.conditions import Condition
 from flexlet.core.controllers.job import accounts, ending, manning, status
 from flexlet.core.controllers.job.accounts import Accounts
 from flexlet.core.controllers.job.backoff import Backoff
 from flexlet.core.controllers.job.gang import FINALIZER, Gang, is_tracked
 from flexlet.core.controllers.job.manning import CONTROLLER
-from flexlet.core.controllers.queue import WorkQueue
-from flexlet.core.controllers.roster import Roster
-from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished, view_of
+from flexlet.core.controllers.owners import Gone, Owners, Refused, Sort
+from flexlet.core.observations import Observation
 from flexlet.core.refs import JOBS, PODS
 from flexlet.core.views import job as jobs
 from flexlet.core.views import pod as pods
 from flexlet.core.views.job import JobView
 from flexlet.core.views.pod import PodView
 
-COMPONENT: Final = "job-controller"
 BURST: Final = 500
 
 
@@ -35,41 +31,33 @@ class JobDecider:
     name = "job"
 
     def __init__(self) -> None:
-        self._jobs: dict[str, JobView] = {}
-        self._pods: Roster[PodView, Gang] = Roster(CONTROLLER, Gang)
-        self._adoption = Adoption(JOBS, PODS, CONTROLLER)
-        self._queue = WorkQueue()
+        self._owners: Owners[JobView, PodView, Gang] = Owners(
+            CONTROLLER, Sort(JOBS, JobView, jobs.view), Sort(PODS, PodView, pods.view), Gang
+        )
+        self._pods = self._owners.things
+        self._queue = self._owners.queue
         self._backoffs: dict[str, Backoff] = {}
-        self._untold: list[RecordEvent] = []
 
     def fold(self, observation: Observation) -> None:
         """Learn one thing."""
-        match observation:
-            case Seen(ref=ref) if ref == PODS:
-                self._look_at(self._pods.seen(view_of(observation, PodView, pods.view)))
-            case Seen(ref=ref) if ref == JOBS:
-                self._seen(view_of(observation, JobView, jobs.view))
-            case Vanished(ref=ref, uid=uid) if ref == PODS:
-                self._look_at(self._pods.gone(uid, observation.namespace))
-            case Vanished(ref=ref, uid=uid) if ref == JOBS:
-                self._gone(uid)
-            case Absent(ref=ref, namespace=namespace, name=name) if ref == JOBS:
-                for uid in [j.uid for j in self._jobs.values() if (j.namespace, j.name) == (namespace, name)]:
-                    self._gone(uid)
-            case Failed():
-                self._failed(observation)
-            case _:
-                pass
+        for news in self._owners.fold(observation):
+            match news:
+                case Gone(owner=job):
+                    self._backoffs.pop(job.uid, None)
+                    self._queue.add(job.uid)
+                case Refused():
+                    self._refused(news)
+                case _:
+                    pass
 
     def decide(self, now: float) -> ApiPlan:
         """What the Jobs that changed, or whose time has come, need."""
-        actions: list[ApiAction] = [*self._untold]
-        self._untold.clear()
+        actions = self._owners.take_untold()
         for uid in self._queue.take(now):
             if len(actions) >= BURST:
                 self._queue.add(uid)
                 continue
-            job = self._jobs.get(uid)
+            job = self._owners.get(uid)
             found = self._left_behind(uid) if job is None else self._look(job, now)
             actions += found
             if not found:
@@ -84,14 +72,9 @@ class JobDecider:
             return self._left_behind(job.uid) or self._expire(job, end, now)
         gang = self._pods.crew(job.uid)
         strays = [pod for pod in gang.pods.values() if not job.selector.matches(pod.labels)]
-        actions = self._adoption.release(job, strays) + self._adopt(job)
+        actions = self._owners.release(job, strays)
+        actions += self._owners.adopt(job, self._pods.adoptable(job.uid), (FINALIZER,))
         return actions or self._work(job, gang, now)
-
-    def _adopt(self, job: JobView) -> list[ApiAction]:
-        actions = self._adoption.adopt(job, self._pods.adoptable(job.uid), (FINALIZER,))
-        if actions:
-            self._queue.add(job.uid)
-        return actions
 
     def _work(self, job: JobView, gang: Gang, now: float) -> list[ApiAction]:
         """One step of a Job that has not ended."""
@@ -130,7 +113,7 @@ class JobDecider:
         if until > now:
             self._queue.add_at(job.uid, until)
             return []
-        return [_create(job, body) for body in manning.bodies(job, gang, books, missing)]
+        return [CONTROLLER.create_pod(job, body) for body in manning.bodies(job, gang, books, missing)]
 
     def _watch_deadline(self, job: JobView, draft: "status.Draft") -> None:
         when = ending.deadline(job, draft.started)
@@ -181,69 +164,29 @@ class JobDecider:
         tracked = [pod for pod in gang.pods.values() if is_tracked(pod)] if gang else []
         return [_release_for(uid, pod) for pod in tracked]
 
-    def _look_at(self, uids: Iterable[str]) -> None:
-        for uid in uids:
-            self._queue.add(uid)
-
-    def _seen(self, job: JobView) -> None:
-        before = self._jobs.get(job.uid)
-        if before == job:
-            return
-        if before is not None and before.generation != job.generation:
-            self._queue.forgive(job.uid)
-        self._jobs[job.uid] = job
-        self._pods.owner_seen(job.uid, job.namespace, job.selector)
-        self._queue.add(job.uid)
-
-    def _gone(self, uid: str) -> None:
-        job = self._jobs.pop(uid, None)
-        if job is None:
-            return
-        self._pods.owner_gone(uid, job.namespace)
-        self._adoption.start_over(uid)
-        self._backoffs.pop(uid, None)
-        self._queue.drop(uid)
-        self._queue.add(uid)
-
-    def _failed(self, failed: Failed) -> None:
-        action = failed.action
-        if isinstance(action, RecordEvent) or not action.on_behalf_of:
-            return
-        uid = action.on_behalf_of
-        self._adoption.start_over(uid)
-        self._queue.refused(uid)
-        gang, job = self._pods.find(uid), self._jobs.get(uid)
+    def _refused(self, refused: Refused[JobView]) -> None:
+        """Also for a Job that is gone: its pods must still be let go."""
+        self._queue.refused(refused.uid)
+        action, job, gang = refused.failed.action, refused.owner, self._pods.find(refused.uid)
         if isinstance(action, DeleteObject) and gang is not None:
             gang.take_back(action.uid)
-        if isinstance(action, CreateObject) and job is not None and not refusals.is_ending_namespace(failed):
-            self._untold.append(_event(job, "Warning", "FailedCreate", f"Error creating: {failed.message}"))
-
-
-def _create(job: JobView, body: dict[str, Any]) -> CreateObject:
-    return CreateObject(
-        ref=PODS,
-        namespace=job.namespace,
-        body=body,
-        on_behalf_of=job.uid,
-        event=_event(job, "Normal", "SuccessfulCreate", "Created pod: {name}"),
-    )
+        if (
+            isinstance(action, CreateObject)
+            and job is not None
+            and not refusals.is_ending_namespace(refused.failed)
+        ):
+            text = f"Error creating: {refused.failed.message}"
+            self._owners.untold.append(CONTROLLER.event(job, "Warning", "FailedCreate", text))
 
 
 def _delete(job: JobView, gang: Gang, pod: PodView) -> DeleteObject:
     gang.send_away(pod)
-    return DeleteObject(
-        ref=PODS,
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        on_behalf_of=job.uid,
-        event=_event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod.name}"),
-    )
+    return CONTROLLER.delete_pod(job, pod)
 
 
 def _discard(job: JobView, gang: Gang, pod: PodView) -> list[ApiAction]:
     """Delete a pod that is not to count as failed: without its finalizer nobody looks at how it ends."""
-    released: Sequence[ApiAction] = [_release(job, pod)] if is_tracked(pod) else []
+    released: list[ApiAction] = [_release(job, pod)] if is_tracked(pod) else []
     return [*released, _delete(job, gang, pod)]
 
 
@@ -270,9 +213,5 @@ def _status_patch(job: JobView, value: dict[str, Any], event: tuple[str, str, st
         patch={"status": value},
         subresource="status",
         on_behalf_of=job.uid,
-        event=_event(job, *event) if event else None,
+        event=CONTROLLER.event(job, *event) if event else None,
     )
-
-
-def _event(job: JobView, kind: str, reason: str, message: str) -> RecordEvent:
-    return RecordEvent(about=CONTROLLER.about(job), type=kind, reason=reason, message=message, component=COMPONENT)

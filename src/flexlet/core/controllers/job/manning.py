@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from flexlet.core.controllers import removal, templates
+from flexlet.core.controllers.controller import Controller
 from flexlet.core.controllers.job import indexes
 from flexlet.core.controllers.job.accounts import Accounts
 from flexlet.core.controllers.job.gang import FINALIZER, Gang
 from flexlet.core.views.job import JobView
 from flexlet.core.views.pod import PodView
 
-CONTROLLER: Final = templates.Controller("batch/v1", "Job")
+CONTROLLER: Final = Controller("batch/v1", "Job")
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _ENVIRONMENT: Final = "JOB_COMPLETION_INDEX"
 _LONGEST_PREFIX: Final = 58
