@@ -80,12 +80,8 @@ def _typed(kind: str, value: Any, now: float) -> Any:
     if isinstance(value, bool):
         return value if kind == "boolean" else None
     if isinstance(value, int | float):
-        return {"integer": int, "number": float}.get(kind, _none)(value)
+        return int(value) if kind == "integer" else value if kind == "number" else None
     return _age(value, now) if kind == "date" and isinstance(value, str) else None
-
-
-def _none(_value: float) -> None:
-    return None
 
 
 def _age(text: str, now: float) -> str:

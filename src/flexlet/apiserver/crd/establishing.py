@@ -52,12 +52,14 @@ def _negotiated(crd: Object, others: Iterable[Object]) -> tuple[Object, tuple[st
     condition = _claim_short_names(names, wanted, resources) or condition
     for field, title in _SINGLE[2:]:
         condition = _claim(names, wanted, field, title, kinds) or condition
-    for field in ("shortNames", "categories"):
-        if field != "shortNames" or condition[1] != "ShortNamesConflict":
-            names.pop(field, None)
-            if wanted.get(field):
-                names[field] = wanted[field]
+    _take_list(names, wanted, "categories")
     return names, condition
+
+
+def _take_list(names: Object, wanted: Mapping[str, Any], field: str) -> None:
+    names.pop(field, None)
+    if wanted.get(field):
+        names[field] = wanted[field]
 
 
 def _taken(others: Iterable[Object]) -> tuple[set[str], set[str]]:
@@ -83,7 +85,10 @@ def _claim(
 def _claim_short_names(names: Object, wanted: Mapping[str, Any], taken: set[str]) -> tuple[str, str, str] | None:
     own = set(names.get("shortNames") or ())
     lost = [name for name in wanted.get("shortNames") or () if name not in own and name in taken]
-    return ("False", "ShortNamesConflict", _in_use(lost)) if lost else None
+    if lost:
+        return ("False", "ShortNamesConflict", _in_use(lost))
+    _take_list(names, wanted, "shortNames")
+    return None
 
 
 def _in_use(names: list[str]) -> str:
