@@ -17,7 +17,7 @@ from flexlet.apiserver.server import ApiServer, Settings, serving
 from flexlet.apps.controllers import Wiring, add_workloads
 from flexlet.core import refs
 from flexlet.core.hollow.fleet import Fleet
-from flexlet.core.hollow.machine import Machine
+from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
 from flexlet.ports.clock import Clock
 
 
@@ -47,7 +47,8 @@ async def up(
             wiring = Wiring(server.cluster, clock)
             add_workloads(wiring, server.rest.registry.kinds())
             if hollow.count:
-                fleet = Fleet(hollow.names, hollow.machine, __version__)
+                features = [name for name in DECLARED_FEATURES if settings.gates[name]]
+                fleet = Fleet(hollow.names, hollow.machine, __version__, features)
                 wiring.add(fleet, (refs.NODES, refs.PODS), pace_s=0.0)
             tasks = [group.create_task(part.run()) for part in wiring.parts()]
             ready(server)

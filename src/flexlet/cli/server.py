@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from flexlet.cli import address
+from flexlet.cli.announce import announce
 from flexlet.core import gates
 
 
@@ -31,7 +32,7 @@ def server(data: Path, listen: str, kubeconfig: Path | None, feature_gates: str)
 
     def ready(running: ApiServer) -> None:
         hint = f"; export KUBECONFIG={kubeconfig}" if kubeconfig else ""
-        click.echo(f"flexlet server is ready at {running.url}{hint}")
+        announce(f"flexlet server is ready at {running.url}{hint}")
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(serve(settings, kubeconfig, ready))

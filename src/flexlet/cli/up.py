@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from flexlet.cli import address
+from flexlet.cli.announce import announce
 from flexlet.core import gates
 from flexlet.errors import ConfigError
 
@@ -56,8 +57,8 @@ def up(
     settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))
 
     def ready(server: ApiServer) -> None:
-        click.echo(f"flexlet is up at {server.url} with {count} hollow node{'' if count == 1 else 's'}")
-        click.echo(f"export KUBECONFIG={kubeconfig}")
+        nodes = f"{count} hollow node{'' if count == 1 else 's'}"
+        announce(f"flexlet is up at {server.url} with {nodes}", f"export KUBECONFIG={kubeconfig}")
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run(settings, Hollow(count, machine), kubeconfig, SystemClock(), ready))

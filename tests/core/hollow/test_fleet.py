@@ -121,7 +121,7 @@ def test_a_resize_that_fits_is_granted_and_told() -> None:
     assert reasons(actions) == ["ResizeStarted", "ResizeCompleted"]
 
 
-@pytest.mark.parametrize("relief", ["neighbour leaves", "neighbour shrinks", "machine grows"])
+@pytest.mark.parametrize("relief", ["neighbour leaves", "neighbour ends", "neighbour shrinks", "machine grows"])
 def test_a_deferred_resize_is_granted_as_soon_as_there_is_room(relief: str) -> None:
     """Deferred while the neighbour holds the room; every kind of relief is noticed at once."""
     diary = Diary()
@@ -140,6 +140,9 @@ def test_a_deferred_resize_is_granted_as_soon_as_there_is_room(relief: str) -> N
     assert diary.see(wish) == []
     if relief == "neighbour leaves":
         diary.fleet.fold(Vanished(PODS, "default", "n", "n"))
+    elif relief == "neighbour ends":
+        neighbour["status"]["phase"] = "Succeeded"
+        diary.fleet.fold(Seen(PODS, msgspec.json.encode(neighbour)))
     elif relief == "neighbour shrinks":
         diary.see(resized(neighbour, "1"))
     else:
@@ -221,3 +224,9 @@ def test_addresses_round_trip(index: int, address: str) -> None:
 @pytest.mark.parametrize("address", ["", "10.1.2.3", "fe80::1", "10.64.0.x"])
 def test_foreign_addresses_are_nobodys(address: str) -> None:
     assert addresses.index_of(address) == 0
+
+
+def test_a_node_declares_what_its_gates_allow() -> None:
+    (create,) = Fleet(("n",), Machine(), "0", ["B", "A"]).decide(NOW).actions
+    assert isinstance(create, CreateObject)
+    assert create.body["status"]["declaredFeatures"] == ["A", "B"]

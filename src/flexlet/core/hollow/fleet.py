@@ -6,6 +6,7 @@ after a restart the allocation is read back from it, so that resizes go on where
 """
 
 import heapq
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,7 @@ from flexlet.api.node import Node
 from flexlet.api.pod import Pod
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
 from flexlet.core.hollow import addresses, heartbeat, podstatus, resizing
-from flexlet.core.hollow.machine import Machine, machine_of, node_object, size_status
+from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine, machine_of, node_object, size_status
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.resize import allocation, room
 from flexlet.core.resize.allocation import Allocation
@@ -57,8 +58,11 @@ class Fleet:
 
     name = "hollow-nodes"
 
-    def __init__(self, names: tuple[str, ...], machine: Machine, version: str) -> None:
+    def __init__(
+        self, names: tuple[str, ...], machine: Machine, version: str, features: Iterable[str] = DECLARED_FEATURES
+    ) -> None:
         self._version = version
+        self._features = sorted(features)
         self.nodes = {name: HollowNode(name=name, machine=machine) for name in names}
         self._pods: dict[str, HollowPod] = {}
         self._todo: dict[str, Pod] = {}
@@ -112,7 +116,7 @@ class Fleet:
 
     def _node_actions(self, node: HollowNode, now: float) -> list[ApiAction]:
         if not node.uid:
-            body = node_object(node.name, node.machine, self._version, now)
+            body = node_object(node.name, node.machine, self._version, self._features, now)
             node.published = node.machine
             return [CreateObject(ref=NODES, body=body)]
         if node.published == node.machine:
@@ -137,8 +141,7 @@ class Fleet:
         if pod.spec.node_name not in self.nodes:
             return
         if pod.status.phase in {"Succeeded", "Failed"} and pod.metadata.deletion_timestamp is None:
-            self._release(uid)
-            self._todo.pop(uid, None)
+            self._forget(uid)
             return
         known = self._pods.get(uid)
         if known is None:

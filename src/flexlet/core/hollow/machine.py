@@ -15,7 +15,8 @@ from flexlet.errors import InputError
 MACHINE_ANNOTATION: Final = "hollow.flexlet.io/machine"
 """JSON of cpu and memory: what `flexlet lab plug` writes and the fleet obeys."""
 
-DECLARED_FEATURES: Final = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"]
+DECLARED_FEATURES: Final = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
+"""What a hollow node can do; each is the name of the gate that switches it."""
 
 _CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "hollow node has sufficient memory available"),
@@ -64,7 +65,7 @@ def machine_of(annotations: dict[str, str], otherwise: Machine) -> Machine:
     return Machine(max(cpus, 0), max(memory, 0), otherwise.max_pods)
 
 
-def node_object(name: str, machine: Machine, version: str, now: float) -> dict[str, Any]:
+def node_object(name: str, machine: Machine, version: str, features: list[str], now: float) -> dict[str, Any]:
     """The Node a hollow node registers itself with."""
     labels = {
         "kubernetes.io/arch": "amd64",
@@ -77,7 +78,12 @@ def node_object(name: str, machine: Machine, version: str, now: float) -> dict[s
         "apiVersion": "v1",
         "metadata": {"name": name, "labels": labels},
         "spec": {},
-        "status": {**size_status(machine), **_identity(name, version), "conditions": conditions(now)},
+        "status": {
+            **size_status(machine),
+            **_identity(name, version),
+            "declaredFeatures": features,
+            "conditions": conditions(now),
+        },
     }
 
 
@@ -108,7 +114,6 @@ def conditions(now: float) -> list[dict[str, str]]:
 def _identity(name: str, version: str) -> dict[str, Any]:
     return {
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
-        "declaredFeatures": DECLARED_FEATURES,
         "nodeInfo": {
             "machineID": "",
             "systemUUID": "",
