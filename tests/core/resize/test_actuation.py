@@ -183,6 +183,28 @@ def test_switching_the_pod_level_on_only_records_what_is_there() -> None:
     assert settle(unrecorded) == known
 
 
+def test_a_resize_is_done_when_nothing_is_left_and_nothing_blocks() -> None:
+    assert [DONE.is_done, Plan((StopContainer("c"),)).is_done, Plan(blocked="busy").is_done] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_every_step_says_what_it_is_about() -> None:
+    """Failures are remembered by these words, so they differ within a plan."""
+    known = facts(asking(None), asking(("600m,600Mi", "1,1Gi")))
+    assert [step.subject for step in plan(known).steps] == [
+        "memory.max of the pod",
+        *(f"memory of id{n}" for n in (1, 2, 3)),
+        "record of the pod's memory",
+        "cpu.max of the pod",
+        "cpu.weight of the pod",
+        *(f"cpu of id{n}" for n in (1, 2, 3)),
+        "record of the pod's cpu",
+    ]
+
+
 def test_without_the_gates_nothing_happens() -> None:
     before, wanted = three("200m,200Mi"), three("300m,200Mi")
     off = switch({"InPlacePodVerticalScaling": False})
@@ -319,5 +341,6 @@ def test_usage_is_needed_only_when_a_limit_goes_down_or_is_added() -> None:
 def test_without_its_cgroup_a_pod_is_not_resized() -> None:
     unreadable = replace(SMALLER, cgroup=None)
     assert plan(unreadable) == Plan(blocked='unable to read the cgroup of pod "_()"')
+    assert not lowering(unreadable)
     same = facts(three("200m,200Mi"), three("200m,200Mi"))
     assert plan(replace(same, cgroup=None)) == DONE

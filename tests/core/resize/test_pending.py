@@ -1,5 +1,7 @@
 """One pass over those who wait."""
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.pods import amounts, container, pod
 
@@ -117,6 +119,28 @@ def test_push_sorts_anew_but_keeps_who_is_there() -> None:
     assert pending.push(queued, P, everybody) is queued
     assert pending.push(queued, R, everybody) == Waiting((R, Q, P))
     assert pending.push(queued, R, world(p, r)) == Waiting((R, P))
+
+
+MILLIS = st.integers(0, 2000).map(lambda milli: f"{milli}m")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(MILLIS, MILLIS), min_size=1, max_size=5))
+def test_no_pass_gives_away_more_than_the_node_has(wishes: list[tuple[str, str]]) -> None:
+    """Unless more was given away before; then a pass only makes it less. Who is not granted waits."""
+    pods = [asking(PodUid(f"p{i}"), held, wanted) for i, (held, wanted) in enumerate(wishes)]
+    waiting = Waiting()
+    for each in pods:
+        waiting = pending.push(waiting, PodUid(each.pod.metadata.uid), world(*pods))
+    outcome = pending.evaluate(waiting, world(*pods), "pods_added", T)
+    after = {PodUid(each.pod.metadata.uid): each.allocation for each in pods} | outcome.granted
+    before, total = (
+        sum(each.containers["c"].requests["cpu"].milli for each in group)
+        for group in ([each.allocation for each in pods], after.values())
+    )
+    assert total <= max(2000, before)
+    asked = {PodUid(each.pod.metadata.uid) for each in pods if each.allocation != of_spec(each.pod)}
+    assert set(outcome.granted) | set(outcome.waiting.queue) == asked
 
 
 def phase(pod: Pod, phase: str) -> Pod:
