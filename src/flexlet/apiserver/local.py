@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from flexlet.api import status
+from flexlet.api import schema, status
 from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import LOOPBACK, User
 from flexlet.apiserver.rest import deleteoptions, finished
@@ -66,7 +66,7 @@ class LocalCluster:
         call = self._call(ref, namespace, name, subresource)
         if subresource or not call.kind.stored:
             return (await self._rest.handle(Handled("create", call, finished.copy(body)))).value
-        return (await self._rest.create(call, finished.copy(body))).value
+        return (await self._rest.create(call, _shaped(call.kind, finished.copy(body)))).value
 
     async def patch(
         self,
@@ -90,7 +90,7 @@ class LocalCluster:
         """Replace the whole object."""
         call = self._call(ref, namespace, name, subresource)
         if _is_stored(call):
-            return (await self._rest.update(call, body)).value
+            return (await self._rest.update(call, _shaped(call.kind, body))).value
         return (await self._rest.handle(Handled("update", call, finished.copy(body)))).value
 
     async def delete(self, ref: Ref, namespace: str, name: str, options: dict[str, Any] | None = None) -> None:
@@ -119,3 +119,15 @@ def _is_stored(call: Call) -> bool:
 def _unknown() -> status.ApiError:
     message = "the server could not find the requested resource"
     return status.failure(404, "NotFound", message, status.StatusDetails())
+
+
+def _shaped(kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
+    """A custom resource as reading it off the wire would leave it; built-in ones are trusted to be right."""
+    if not kind.custom:
+        return body
+    obj = finished.copy({"apiVersion": kind.api_version, "kind": kind.kind, **body})
+    try:
+        kind.strategy.read(obj, checked=False)
+    except schema.Unreadable as fault:
+        raise status.bad_request(fault.message) from None
+    return obj

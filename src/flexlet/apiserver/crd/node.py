@@ -17,6 +17,12 @@ from flexlet.apiserver.crd.formats import known_format
 
 INTEGER_OR_STRING: Final = ("integer", "string")
 _LOGIC: Final = ("allOf", "anyOf", "oneOf")
+_QUICK: Final[Mapping[str, Mapping[type, int]]] = {
+    "string": {str: 7},
+    "integer": {int: 8},
+    "number": {int: 8, float: 8},
+    "boolean": {bool: 6},
+}
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +84,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     one_of: tuple["Node", ...] = ()
     negated: "Node | None" = None
     rules: tuple[Rule, ...] = ()
+    quick: Mapping[type, int] = {}
+    """Types of values that need no further look, and how many checks they pass by that (see `findings.Result`)."""
     fills: bool = False
     """Whether there is a default here or anywhere below."""
     has_rules: bool = False
@@ -110,9 +118,12 @@ def compile_schema(schema: Object) -> Node:
     list_type = schema.get("x-kubernetes-list-type") or ""
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     pattern = schema.get("pattern") or ""
+    limits = _limits(schema)
+    form = known_format(schema.get("format") or "", types)
+    judged = limits or form or pattern or schema.get("enum") or schema.get("not") or any(logic.values())
     return Node(
         types=types,
-        format=known_format(schema.get("format") or "", types),
+        format=form,
         nullable=bool(schema.get("nullable")),
         default=schema.get("default"),
         properties=properties,
@@ -129,12 +140,13 @@ def compile_schema(schema: Object) -> Node:
         enum=tuple(schema.get("enum") or ()),
         pattern=pattern,
         matcher=regexps.compiled(pattern) if pattern else None,
-        limits=_limits(schema),
+        limits=limits,
         all_of=logic["allOf"],
         any_of=logic["anyOf"],
         one_of=logic["oneOf"],
         negated=compile_schema(schema["not"]) if isinstance(schema.get("not"), dict) else None,
         rules=rules,
+        quick={} if judged or len(types) != 1 else _QUICK.get(types[0], {}),
         fills=schema.get("default") is not None or any(node.fills for node in skeleton),
         has_rules=bool(rules) or any(node.has_rules for node in skeleton),
         has_list_types=list_type in {"set", "map"} or any(node.has_list_types for node in skeleton),

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import fielderrors, gotext, names, status
+from flexlet.api import fielderrors, gotext, names
 from flexlet.api.fielderrors import FieldError
 from flexlet.api.gonumbers import tamed
-from flexlet.api.schema import Unreadable
 from flexlet.apiserver.contract.kind import Object, Strategy, UpdateStrategy
 from flexlet.apiserver.crd import embedded, listtypes, objectmeta, shaping, validate
 from flexlet.apiserver.crd.cel.rules import Rules
@@ -94,13 +93,7 @@ class CustomStrategy(Strategy):
         return [f"unknown field {gotext.quote(path)}" for path in unknown] if checked else []
 
     def default(self, obj: Object) -> None:
-        """Give the object its shape, then its defaults."""
-        obj.setdefault("kind", self.version.kind)
-        obj.setdefault("apiVersion", self.version.api_version)
-        try:
-            self.read(obj, checked=False)
-        except Unreadable as fault:
-            raise status.bad_request(fault.message) from None
+        """Fill in the defaults of an object that was read."""
         if obj["apiVersion"] == self.version.api_version and obj["kind"] == self.version.kind:
             shaping.fill(obj, self.version.node)
 

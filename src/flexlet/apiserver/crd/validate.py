@@ -143,7 +143,11 @@ def _check_array(node: Node, value: list[Any], path: str, old: Any, result: Resu
     if node.items is not None:
         correlated = ratchet.Items(node, old)
         for index, item in enumerate(value):
-            result.merge(validate(node.items, item, f"{path}[{index}]", correlated.of(item)))
+            held = node.items.quick.get(type(item))
+            if held is None:
+                result.merge(validate(node.items, item, f"{path}[{index}]", correlated.of(item)))
+            else:
+                result.held += held
     limits = node.limits
     if limits is None:
         return
@@ -165,9 +169,13 @@ def _check_object(node: Node, value: dict[str, Any], path: str, old: Any, result
         _check_size(node.limits, len(value), path, result)
     before = old if type(old) is dict else {}
     for name, item in value.items():
-        if name in node.properties:
-            inner = f"{path}.{name}" if path else name
-            result.merge(validate(node.properties[name], item, inner, before.get(name, NOTHING)))
+        below = node.properties.get(name)
+        if below is not None:
+            held = below.quick.get(type(item))
+            if held is not None:
+                result.held += held
+                continue
+            result.merge(validate(below, item, f"{path}.{name}" if path else name, before.get(name, NOTHING)))
         elif node.additional is not None:
             result.merge(validate(node.additional, item, f"{path}.{name}", before.get(name, NOTHING)))
         elif node.closed:
