@@ -124,6 +124,8 @@ async def test_custom_resources_count_once_they_are_served() -> None:
 async def test_a_charge_made_meanwhile_is_not_lost() -> None:
     """The write is refused because the quota changed, and usage is counted again."""
     cluster = FakeCluster()
+    for name in ("p", "gone"):
+        cluster.put(PODS, pod(name))
     cluster.put(QUOTAS, quota(pods="5"))
     async with kept(cluster) as clock:
 
@@ -135,6 +137,18 @@ async def test_a_charge_made_meanwhile_is_not_lost() -> None:
             cluster.put(PODS, pod("late"))
 
         cluster.before_update = create_first
+        cluster.remove(PODS, "gone")
+        await clock.pass_(2)
+        assert cluster.used() == {"pods": "2"}
+
+
+async def test_what_is_created_is_left_to_admission() -> None:
+    """A charge for something that is not stored yet must not be counted away when something else is stored."""
+    cluster = FakeCluster()
+    cluster.put(QUOTAS, quota(pods="5"))
+    async with kept(cluster) as clock:
+        stored = cluster.objects[QUOTAS, "ns", "q"]
+        cluster.put(QUOTAS, {**stored, "status": {"hard": {"pods": "5"}, "used": {"pods": "2"}}})
         cluster.put(PODS, pod("p"))
         await clock.pass_(2)
         assert cluster.used() == {"pods": "2"}
@@ -159,13 +173,16 @@ async def test_what_happens_elsewhere_costs_nothing() -> None:
 async def test_a_storm_of_changes_is_counted_a_few_times_only() -> None:
     cluster = FakeCluster()
     cluster.put(QUOTAS, quota(pods="500"))
+    for index in range(300):
+        cluster.put(PODS, pod(f"p{index}"))
     async with kept(cluster) as clock:
+        assert cluster.used() == {"pods": "300"}
         cluster.lists.clear()
         for index in range(300):
-            cluster.put(PODS, pod(f"p{index}"))
+            cluster.remove(PODS, f"p{index}")
             await asyncio.sleep(0)
         await clock.pass_(1)
-        assert cluster.used() == {"pods": "300"}
+        assert cluster.used() == {"pods": "0"}
         assert len(cluster.lists) <= 6
 
 
@@ -196,15 +213,16 @@ async def test_a_lost_watch_is_taken_up_again() -> None:
 
 async def test_a_fault_is_tried_again() -> None:
     cluster = FakeCluster()
+    cluster.put(PODS, pod("p"))
     cluster.put(QUOTAS, quota(pods="5"))
     async with kept(cluster) as clock:
         await clock.pass_(1)
         cluster.faults.append(status.failure(500, "InternalError", "disk full"))
-        cluster.put(PODS, pod("p"))
+        cluster.remove(PODS, "p")
         await settle()
-        assert cluster.used() == {"pods": "0"}
-        await clock.pass_(2)
         assert cluster.used() == {"pods": "1"}
+        await clock.pass_(2)
+        assert cluster.used() == {"pods": "0"}
 
 
 async def test_a_quota_that_goes_meanwhile_is_no_fault() -> None:

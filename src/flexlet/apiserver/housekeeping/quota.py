@@ -78,14 +78,16 @@ class QuotaKeeper:
         }
 
     async def _follow(self, resource: str, ref: Ref) -> None:
-        """Mark the quotas of a namespace whenever something changes in it that they limit."""
+        """Mark the quotas of a namespace whenever something in it that they limit may take less than before.
+
+        Not when something is created: admission has charged it already, and counting at that moment may miss what
+        another request has charged and not stored yet.
+        """
 
         async def changed(event: str, value: bytes) -> None:
-            del event
-            namespace = from_json(value, _Named).metadata.namespace
-            quotas = self._quotas.get(namespace, {}).values()
-            if any(resources_to_count(quota, {resource}) for quota in quotas):
-                self._mark(namespace)
+            if event == "ADDED":
+                return
+            self._mark_for(resource, from_json(value, _Named).metadata.namespace)
 
         while resource in self._served():
             try:
@@ -93,6 +95,8 @@ class QuotaKeeper:
             except ApiError as error:
                 _log.warning("listing again", extra={"resource": resource, "error": str(error)})
             await self._clock.sleep(RETRY_S)
+            for namespace in tuple(self._quotas):  # what went by unseen may have taken less
+                self._mark_for(resource, namespace)
         # A quota that names it after it is served again has it followed again.
         self._followed.discard(resource)
 
@@ -108,6 +112,11 @@ class QuotaKeeper:
             self._followed.add(resource)
             group.create_task(self._follow(resource, served[resource]))
         if not is_current(quota, served):
+            self._mark(namespace)
+
+    def _mark_for(self, resource: str, namespace: str) -> None:
+        quotas = self._quotas.get(namespace, {}).values()
+        if any(resources_to_count(quota, {resource}) for quota in quotas):
             self._mark(namespace)
 
     def _mark(self, namespace: str) -> None:
