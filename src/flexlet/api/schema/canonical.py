@@ -9,7 +9,7 @@ change is shared with the result. Applying a rule twice changes nothing more.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -137,32 +137,28 @@ def _spelling(read: Rule) -> Rule:
     return canonical
 
 
-def _each_item(rule: Rule) -> Rule:
-    def canonical(items: list[Any]) -> list[Any]:
-        result = items
-        for index, item in enumerate(items):
-            new = item if item is None else rule(item)
-            if new is not item:
-                if result is items:
-                    result = list(items)
-                result[index] = new
+def _each(rule: Rule, places: Callable[[Any], Iterable[tuple[Any, Any]]], copy: Callable[[Any], Any]) -> Rule:
+    """A rule for all members of a list or a map, which is copied only when one of them changes."""
+
+    def canonical(members: Any) -> Any:
+        result = members
+        for place, member in places(members):
+            new = member if member is None else rule(member)
+            if new is not member:
+                if result is members:
+                    result = copy(members)
+                result[place] = new
         return result
 
     return canonical
+
+
+def _each_item(rule: Rule) -> Rule:
+    return _each(rule, enumerate, list)
 
 
 def _each_value(rule: Rule) -> Rule:
-    def canonical(items: dict[str, Any]) -> dict[str, Any]:
-        result = items
-        for key, item in items.items():
-            new = item if item is None else rule(item)
-            if new is not item:
-                if result is items:
-                    result = dict(items)
-                result[key] = new
-        return result
-
-    return canonical
+    return _each(rule, dict.items, dict)
 
 
 def _schema_rule(shape: SchemaOr) -> Rule:
