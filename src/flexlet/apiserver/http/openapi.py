@@ -5,7 +5,7 @@ looks for: the kind, and the ``dryRun`` and ``fieldValidation`` parameters that 
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -49,38 +49,43 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class OpenApi:
-    """All documents of one registry, built when asked for and kept until it changes."""
+    """All documents of one registry, built when asked for; each is kept until one of its kinds changes."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._generation = -1
+        self._kinds: dict[str, tuple[Kind, ...]] = {}
         self._kept: dict[str, Document] = {}
 
     def index(self) -> dict[str, Any]:
         """``/openapi/v3``: where each document is."""
         paths = {
             path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={self.document(path).hash}"}
-            for path in self._paths()
+            for path in sorted(self._sorted_kinds())
         }
         return {"paths": paths}
 
     def document(self, path: str) -> Document:
         """The document of ``api/v1`` or ``apis/G/V``; KeyError if there is none."""
-        if self._generation != self._registry.generation:
-            self._kept.clear()
-            self._generation = self._registry.generation
+        kinds = self._sorted_kinds()[path]
         found = self._kept.get(path)
         if found is None:
-            found = self._kept[path] = self._build(path)
+            found = self._kept[path] = self._build(kinds)
         return found
 
-    def _paths(self) -> list[str]:
-        return sorted({_path(kind) for kind in self._registry.kinds()})
+    def _sorted_kinds(self) -> Mapping[str, tuple[Kind, ...]]:
+        """The kinds of each document; documents whose kinds are other ones than before are let go."""
+        if self._generation != self._registry.generation:
+            kinds: dict[str, tuple[Kind, ...]] = {}
+            for kind in self._registry.kinds():
+                kinds[_path(kind)] = (*kinds.get(_path(kind), ()), kind)
+            self._kept = {
+                path: kept for path, kept in self._kept.items() if _are(kinds.get(path), self._kinds[path])
+            }
+            self._kinds, self._generation = kinds, self._registry.generation
+        return self._kinds
 
-    def _build(self, path: str) -> Document:
-        kinds = [kind for kind in self._registry.kinds() if _path(kind) == path]
-        if not kinds:
-            raise KeyError(path)
+    def _build(self, kinds: tuple[Kind, ...]) -> Document:
         schemas = Schemas()
         document = {
             "openapi": "3.0.0",
@@ -90,6 +95,11 @@ class OpenApi:
         }
         body = msgspec.json.encode(document)
         return Document(body, hashlib.sha512(body).hexdigest().upper())
+
+
+def _are(kinds: tuple[Kind, ...] | None, before: tuple[Kind, ...]) -> bool:
+    """Whether these are the very same kinds; their strategies know no equality."""
+    return kinds is not None and [*map(id, kinds)] == [*map(id, before)]
 
 
 def _path(kind: Kind) -> str:
