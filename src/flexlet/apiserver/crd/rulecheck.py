@@ -1,10 +1,10 @@
-"""Rules of new definitions: what is no CEL is refused, what is not evaluated here is warned of.
+"""What new definitions ask for: rules that are no CEL are refused, what is not done here is warned of.
 
 An admission plugin, because the rules of the definition itself (`kinds.crd`) do not know how rules are evaluated.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from flexlet.api import fielderrors, gotext, status
 from flexlet.api.fielderrors import FieldError
@@ -16,7 +16,8 @@ from flexlet.apiserver.crd.cel.syntax import Unsupported, WrongExpression
 from flexlet.apiserver.kinds.crd.internalform import internal
 from flexlet.apiserver.kinds.crd.kind import CUSTOM_RESOURCE_DEFINITION
 
-_SHOWN = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
+UNCONVERTED: Final = "spec.conversion: webhooks are not called by this server: every version shows the same fields as the stored one"
+_SHOWN: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
 
 
 class RuleCheck(Plugin):
@@ -32,6 +33,8 @@ class RuleCheck(Plugin):
             return
         if kind.group != CUSTOM_RESOURCE_DEFINITION.group or _is_same(obj, request.old):
             return
+        if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
+            request.warnings.append(UNCONVERTED)
         errors = list(_errors(obj["spec"], request.warnings))
         if errors:
             raise status.invalid(kind.kind, kind.group, request.name, errors)

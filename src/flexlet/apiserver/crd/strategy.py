@@ -84,7 +84,7 @@ class CustomStrategy(Strategy):
         if _BIG.search(msgspec.json.encode(obj)):
             tamed(obj)
         unknown = objectmeta.settle(obj, checked=checked)
-        group, _, name = obj.get("apiVersion", "").rpartition("/")
+        group, _, name = (obj.get("apiVersion") or "").rpartition("/")
         if (group, obj.get("kind")) == (self.version.group, self.version.kind):
             node = self.version.family.get(name, EMPTY)
             unknown += shaping.prune(obj, node)

@@ -163,9 +163,9 @@ class Definitions:
 
     def _replace(self, before: Definition | None, after: Definition) -> None:
         registry = self._rest.registry
-        kept = {(kind.version, kind.plural) for kind in after.served}
+        kept = {(kind.version, kind.kind) for kind in after.served}
         for kind in before.served if before is not None else ():
-            if (kind.version, kind.plural) not in kept:
+            if (kind.version, kind.kind) not in kept:
                 registry.remove(kind)
         for kind in after.served:
             registry.add(kind)

@@ -129,7 +129,7 @@ def settle(body: Body, validation: str, wanted: Wanted, warnings: list[str]) -> 
         head = f'{wanted.kind} in version "{wanted.version}" cannot be handled as a {wanted.kind}'
         raise status.bad_request(f"{head}: {typed.strict_error(body.complaints)}")
     warnings.extend(body.complaints)
-    said = body.value.get("apiVersion", "")
+    said = body.value.get("apiVersion") or ""
     if wanted.custom is not None and said != wanted.api_version:
         expected = f"does not match the expected API version ({wanted.api_version})"
         raise status.bad_request(f"the API version in the data ({said}) {expected}")

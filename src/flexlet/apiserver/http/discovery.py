@@ -75,6 +75,10 @@ class Discovery:
             return None
         return {"kind": "APIGroup", "apiVersion": "v1", **self._group(name)}
 
+    def is_defined(self, group: str) -> bool:
+        """Whether the group exists by definitions only."""
+        return all(kind.custom for kind in self._registry.kinds() if kind.group == group)
+
     def resources(self, group: str, version: str) -> dict[str, Any] | None:
         """``/apis/G/V`` or ``/api/V``, if it is served."""
         kinds = self._kinds(group, version)

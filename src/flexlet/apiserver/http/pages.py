@@ -92,6 +92,8 @@ class Pages:
         if len(parts) == 2:
             return self._document(exchange, group)
         found = self._discovery.resources(parts[1], parts[2])
+        if found is None and self._discovery.is_defined(parts[1]):
+            return answers.page_not_found()
         if found is None:
             raise unknown()
         return self._document(exchange, found)
