@@ -16,7 +16,7 @@ from flexlet.apiserver.crd.cel.syntax import Unsupported, WrongExpression
 from flexlet.apiserver.kinds.crd.internalform import internal
 from flexlet.apiserver.kinds.crd.kind import CUSTOM_RESOURCE_DEFINITION
 
-UNCONVERTED: Final = "spec.conversion: webhooks are not called by this server: every version shows the same fields as the stored one"
+UNCONVERTED: Final = "spec.conversion: webhooks are not called by this server: all versions show the same fields"
 _SHOWN: Final = ("rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf")
 
 
