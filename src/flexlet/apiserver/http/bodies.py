@@ -153,15 +153,18 @@ def plain(data: bytes, media: str, kind_name: str) -> Any:
 
 def delete_options(data: bytes, media: str) -> DeleteOptions:
     """The body of a DELETE; 400 or 415."""
+    of = schema.named("meta.DeleteOptions")
     try:
+        if media == PROTOBUF:
+            return deleteoptions.from_body(protobuf.decode(of, protobuf.envelope(data)))
         value = gojson.decode(data) if media == JSON else plain(data, media, "DeleteOptions")
         schema.interpret(value)
+        return deleteoptions.from_body(schema.read_value(of, value or {}, checked=False).value)
     except gojson.SyntaxFault as fault:
         message = f"couldn't get version/kind; json parse error: {fault.message}"
         raise status.bad_request(message) from None
-    except Unreadable as fault:
+    except InputError as fault:
         raise status.bad_request(fault.message) from None
-    return deleteoptions.from_body(value or {})
 
 
 def _require_kind(meta: TypeMeta, wanted: Wanted, registry: Registry) -> None:
