@@ -50,11 +50,12 @@ def connect(program: Program, tmp_path: Path) -> Callable[[Path, str], Kubectl]:
 
 
 @pytest.fixture
-def kubectl(up: Running, connect: Callable[[Path, str], Kubectl]) -> Kubectl:
+def kubectl(up: Running, connect: Callable[[Path, str], Kubectl]) -> Iterator[Kubectl]:
     """A kubectl in a fresh namespace of the whole cluster, whose nodes are ready."""
     namespace = f"test-{next(_numbers)}"
     made = connect(up.kubeconfig, namespace)
     made(f"create namespace {namespace}")
     made("wait --for=create serviceaccount/default --timeout=20s")
     made("wait --for=condition=Ready node --all --timeout=20s")
-    return made
+    yield made
+    made(f"delete namespace {namespace} --wait=false")

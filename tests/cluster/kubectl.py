@@ -98,7 +98,7 @@ class Kubectl:
         assert answer.code == code, f"kubectl {arguments} ended with {answer.code}: {answer.err or answer.out}"
         return answer.err.rstrip("\n")
 
-    def popen(self, arguments: str) -> "subprocess.Popen[str]":
+    def popen(self, arguments: str) -> subprocess.Popen[str]:
         """Start ``kubectl ARGUMENTS`` and leave it running, its output in a pipe."""
         return subprocess.Popen(
             ["bash", "-c", f"exec kubectl {arguments}"],
