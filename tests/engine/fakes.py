@@ -16,8 +16,8 @@ Object = dict[str, Any]
 class FakeClock:
     """Time stands still; sleeping yields once, moves it, and is noted."""
 
-    def __init__(self) -> None:
-        self.time = 1_000_000.0
+    def __init__(self, time: float = 1_000_000.0) -> None:
+        self.time = time
         self.slept: list[float] = []
 
     def now(self) -> float:
@@ -35,8 +35,8 @@ class FakeClock:
 class ManualClock:
     """Time that only `advance` moves; sleepers wake up when their time has come."""
 
-    def __init__(self) -> None:
-        self.time = 1_800_000_000.0
+    def __init__(self, time: float = 1_800_000_000.0) -> None:
+        self.time = time
         self._sleepers: list[tuple[float, asyncio.Event]] = []
 
     def now(self) -> float:
@@ -195,6 +195,7 @@ class FakeCluster:
         return self.put(ref.plural, after, "MODIFIED")
 
     async def update(self, ref: Ref, namespace: str, name: str, body: Object, *, subresource: str = "") -> bytes:
+        self._find(ref, namespace, name)
         self.log.append(("update", ref.plural, namespace, name, subresource))
         return self.put(ref.plural, body, "MODIFIED")
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
+from tests.apiserver.housekeeping.memorycluster import settle
+from tests.engine.fakes import ManualClock
 
 from flexlet.api import status
 from flexlet.apiserver.housekeeping.quota import QUOTAS
@@ -14,36 +16,14 @@ from flexlet.ports.cluster import Change, Listing, Ref
 Body = dict[str, Any]
 
 
-class Clock:
-    """Time that a test moves; whoever sleeps wakes when it is far enough."""
-
-    def __init__(self) -> None:
-        self.time = 1_700_000_000.0
-        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
-
-    def now(self) -> float:
-        """See `ports.Clock`."""
-        return self.time
-
-    def monotonic(self) -> float:
-        """See `ports.Clock`."""
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        """See `ports.Clock`."""
-        future = asyncio.get_running_loop().create_future()
-        self._sleepers.append((self.time + seconds, future))
-        await future
+class Clock(ManualClock):
+    """Time that a test moves."""
 
     async def pass_(self, seconds: float) -> None:
         """Let time pass in small steps, with turns for everybody in between."""
         end = self.time + seconds
         while self.time < end:
-            self.time = min(end, self.time + max(0.05, seconds / 40))
-            for due, future in self._sleepers:
-                if due <= self.time and not future.done():
-                    future.set_result(None)
-            self._sleepers = [entry for entry in self._sleepers if not entry[1].done()]
+            self.advance(min(end - self.time, max(0.05, seconds / 40)))
             await settle()
 
 
@@ -121,9 +101,3 @@ class FakeCluster:
     def used(self, name: str = "q") -> Any:
         """What a quota shows as used."""
         return self.objects[QUOTAS, "ns", name].get("status", {}).get("used")
-
-
-async def settle() -> None:
-    """Give every task the turns it needs to come to rest."""
-    for _ in range(30):
-        await asyncio.sleep(0)

@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 from typing import Any
 
-from tests.apiserver.housekeeping.memorycluster import MemoryCluster, StillClock, settle
+from tests.apiserver.housekeeping.memorycluster import MemoryCluster, settle
+from tests.engine.fakes import FakeClock
 
 from flexlet.apiserver.housekeeping.clusterroles import CLUSTER_ROLES, aggregate
 
@@ -20,19 +21,19 @@ def role(name: str, *rules: Any, label: str = "", gathers: str = "") -> Any:
 
 
 def rules_in(cluster: MemoryCluster) -> dict[str, Any]:
-    return {name: obj["rules"] for name, obj in cluster.objects[CLUSTER_ROLES].items()}
+    return {name: obj["rules"] for name, obj in cluster.by_key("clusterroles").items()}
 
 
 async def test_rules_are_gathered_followed_and_taken_away_through_several_roles() -> None:
     """A chain of aggregated roles settles after a change at its start."""
     cluster = MemoryCluster()
-    cluster.put(CLUSTER_ROLES, role("admin", gathers="b"))
-    cluster.put(CLUSTER_ROLES, role("edit", label="b", gathers="a"))
-    cluster.put(CLUSTER_ROLES, role("part", READ, label="a"))
-    task = asyncio.create_task(aggregate(cluster, StillClock(0)))
+    cluster.put("clusterroles", role("admin", gathers="b"))
+    cluster.put("clusterroles", role("edit", label="b", gathers="a"))
+    cluster.put("clusterroles", role("part", READ, label="a"))
+    task = asyncio.create_task(aggregate(cluster, FakeClock()))
     await settle()
     assert rules_in(cluster) == {"admin": [READ], "edit": [READ], "part": [READ]}
-    cluster.put(CLUSTER_ROLES, role("more", WRITE, label="a"))
+    cluster.put("clusterroles", role("more", WRITE, label="a"))
     await settle()
     assert rules_in(cluster) == {"admin": [WRITE, READ], "edit": [WRITE, READ], "part": [READ], "more": [WRITE]}
     await cluster.delete(CLUSTER_ROLES, "", "part")

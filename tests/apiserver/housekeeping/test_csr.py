@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from typing import Any
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tests.apiserver.auth.world import ADMIN, NOW, World, one, rule, user
-from tests.apiserver.housekeeping.memorycluster import MemoryCluster, StillClock
+from tests.apiserver.housekeeping.memorycluster import MemoryCluster
+from tests.engine.fakes import FakeClock
 
 from flexlet.api import status
 from flexlet.apiserver.auth import certificates, requests
@@ -46,26 +48,25 @@ class Bench:
 
     def __init__(self) -> None:
         self.world = World()
-        self.cluster = MemoryCluster()
-        self.cluster.reviews = self._review
+        self.cluster = MemoryCluster(self._review)
         self.asked: list[str] = []
-        self.office = Office(self.cluster, AUTHORITY, StillClock(NOW))
+        self.office = Office(self.cluster, AUTHORITY, FakeClock(NOW))
 
-    def _review(self, body: Any) -> Any:
+    def _review(self, body: Any) -> bytes:
         spec = body["spec"]
         self.asked.append(spec["resourceAttributes"]["subresource"])
         coroutine = self.world.reviews.create("SubjectAccessReview", {"spec": spec}, ADMIN)
         try:
             coroutine.send(None)
         except StopIteration as answer:
-            return answer.value
+            return msgspec.json.encode(answer.value)
         raise AssertionError("a review does not wait")
 
     async def handle(self, obj: Any) -> Any:
         """The request's status after the office has seen it."""
-        value = self.cluster.put(CSRS, obj)
+        value = self.cluster.put(CSRS.plural, obj)
         await self.office.handle("ADDED", value)
-        return self.cluster.objects[CSRS]["r"]["status"]
+        return self.cluster.by_key(CSRS.plural)["r"]["status"]
 
 
 @pytest.fixture
@@ -88,7 +89,9 @@ async def test_a_bootstrap_request_is_approved_and_signed_as_recorded(bench: Ben
         if key not in {"lastUpdateTime", "lastTransitionTime"}  # set by the server
     }
     assert found == {"conditions": [expected]}
-    identity = certificates.identity(x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER))
+    identity = certificates.identity(
+        AUTHORITY.certificate, x509.load_pem_x509_certificate(pem).public_bytes(Encoding.DER)
+    )
     assert identity is not None
     assert (identity.user.name, identity.user.groups) == (
         "system:node:n",
@@ -157,7 +160,8 @@ async def test_a_request_nobody_can_read_or_that_is_gone_is_left_alone(bench: Be
     """The loop goes on."""
     obj = csr(request(), requests.CLIENT, CLIENT_USAGES, request=b64encode(b"nonsense").decode())
     assert await bench.handle(obj | {"status": {"conditions": [APPROVED]}}) == {"conditions": [APPROVED]}
-    value = bench.cluster.put(CSRS, csr(request(), requests.CLIENT, CLIENT_USAGES) | {"status": obj["status"]})
+    readable = csr(request(), requests.CLIENT, CLIENT_USAGES) | {"status": obj["status"]}
+    value = bench.cluster.put(CSRS.plural, readable)
     await bench.cluster.delete(CSRS, "", "r")
     await bench.office.handle("ADDED", value)
     await bench.office.handle("DELETED", value)

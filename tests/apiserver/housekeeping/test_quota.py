@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
-from tests.apiserver.housekeeping.quotacluster import Body, Clock, FakeCluster, settle
+from tests.apiserver.housekeeping.memorycluster import settle
+from tests.apiserver.housekeeping.quotacluster import Body, Clock, FakeCluster
 
 from flexlet.api import status
 from flexlet.apiserver.housekeeping.quota import QUOTAS, RESYNC_S, QuotaKeeper
@@ -21,7 +22,7 @@ WIDGETS = Ref("example.com", "v1", "widgets")
 @contextlib.asynccontextmanager
 async def kept(cluster: FakeCluster, resources: Callable[[], Sequence[Ref]] | None = None) -> AsyncIterator[Clock]:
     """A keeper at work on the cluster."""
-    clock = Clock()
+    clock = Clock(1_700_000_000.0)
     served = resources or (lambda: (PODS, SECRETS, SERVICES))
     keeper = QuotaKeeper(cluster, clock, served, Counting())  # type: ignore[arg-type]
     task = asyncio.create_task(keeper.run())

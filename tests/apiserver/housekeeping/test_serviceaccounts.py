@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from tests.apiserver.auth.world import one
-from tests.apiserver.housekeeping.memorycluster import MemoryCluster, StillClock, settle
+from tests.apiserver.housekeeping.memorycluster import MemoryCluster, settle
+from tests.engine.fakes import FakeClock
 
 from flexlet.api import status
 from flexlet.apiserver.housekeeping.serviceaccounts import (
@@ -16,7 +17,6 @@ from flexlet.apiserver.housekeeping.serviceaccounts import (
     companions,
     repair,
 )
-from flexlet.ports.cluster import NAMESPACES, Ref
 
 PEM = "<pem certificate>\n"
 
@@ -27,7 +27,7 @@ def namespace(name: str, **metadata: Any) -> Any:
 
 @contextlib.asynccontextmanager
 async def running(cluster: MemoryCluster) -> AsyncIterator[None]:
-    task = asyncio.create_task(repair(cluster, PEM, StillClock(0)))
+    task = asyncio.create_task(repair(cluster, PEM, FakeClock()))
     await settle()
     yield
     task.cancel()
@@ -48,31 +48,31 @@ def test_companions_are_the_recorded_objects() -> None:
 async def test_namespaces_get_both_before_and_after_the_start() -> None:
     """Those that are there, those that come, but not those that go."""
     cluster = MemoryCluster()
-    cluster.put(NAMESPACES, namespace("old"))
-    cluster.put(NAMESPACES, namespace("going", deletionTimestamp="2027-01-15T08:00:00Z"))
+    cluster.put("namespaces", namespace("old"))
+    cluster.put("namespaces", namespace("going", deletionTimestamp="2027-01-15T08:00:00Z"))
     async with running(cluster):
-        cluster.put(NAMESPACES, namespace("new"))
+        cluster.put("namespaces", namespace("new"))
         await settle()
-    assert sorted(cluster.objects[SERVICE_ACCOUNTS]) == ["new/default", "old/default"]
-    assert sorted(cluster.objects[CONFIG_MAPS]) == ["new/kube-root-ca.crt", "old/kube-root-ca.crt"]
+    assert sorted(cluster.by_key("serviceaccounts")) == ["new/default", "old/default"]
+    assert sorted(cluster.by_key("configmaps")) == ["new/kube-root-ca.crt", "old/kube-root-ca.crt"]
 
 
 async def test_what_is_deleted_comes_back_and_what_is_changed_is_corrected() -> None:
     """Pods rely on both; other objects are left alone."""
     cluster = MemoryCluster()
-    cluster.put(NAMESPACES, namespace("ns"))
+    cluster.put("namespaces", namespace("ns"))
     async with running(cluster):
         await cluster.delete(SERVICE_ACCOUNTS, "ns", "default")
         await cluster.delete(CONFIG_MAPS, "ns", "kube-root-ca.crt")
         await settle()
-        assert sorted(cluster.objects[SERVICE_ACCOUNTS]) == ["ns/default"]
-        changed = cluster.objects[CONFIG_MAPS]["ns/kube-root-ca.crt"] | {"data": {"ca.crt": "x", "more": "y"}}
-        cluster.put(CONFIG_MAPS, changed, "MODIFIED")
+        assert sorted(cluster.by_key("serviceaccounts")) == ["ns/default"]
+        changed = cluster.by_key("configmaps")["ns/kube-root-ca.crt"] | {"data": {"ca.crt": "x", "more": "y"}}
+        cluster.put("configmaps", changed, "MODIFIED")
         mine = {"metadata": {"name": "mine", "namespace": "ns"}, "data": {"kube-root-ca.crt": "x"}}
-        cluster.put(CONFIG_MAPS, mine)
+        cluster.put("configmaps", mine)
         await settle()
-    assert cluster.objects[CONFIG_MAPS]["ns/kube-root-ca.crt"]["data"] == {"ca.crt": PEM}
-    assert cluster.objects[CONFIG_MAPS]["ns/mine"]["data"] == {"kube-root-ca.crt": "x"}
+    assert cluster.by_key("configmaps")["ns/kube-root-ca.crt"]["data"] == {"ca.crt": PEM}
+    assert cluster.by_key("configmaps")["ns/mine"]["data"] == {"kube-root-ca.crt": "x"}
 
 
 async def test_the_loop_survives_a_lost_watch() -> None:
@@ -81,23 +81,19 @@ async def test_the_loop_survives_a_lost_watch() -> None:
     async with running(cluster):
         cluster.end_watches()
         await settle()
-        cluster.put(NAMESPACES, namespace("ns"))
+        cluster.put("namespaces", namespace("ns"))
         await settle()
-    assert sorted(cluster.objects[SERVICE_ACCOUNTS]) == ["ns/default"]
+    assert sorted(cluster.by_key("serviceaccounts")) == ["ns/default"]
 
 
 @pytest.mark.parametrize("code", [403, 404])
 async def test_a_namespace_on_its_way_out_is_nobodys_fault(code: int) -> None:
     """The refusal of a create is tolerated."""
-
-    class Refusing(MemoryCluster):
-        async def create(self, ref: Ref, namespace: str, body: dict[str, Any], *, path: str = "") -> bytes:
-            raise status.failure(code, "x", f"{ref.plural} {namespace} {body['kind']} {path}")
-
-    cluster = Refusing()
+    cluster = MemoryCluster()
+    cluster.refuse["create"] = status.failure(code, "x", "it is going away")
     async with running(cluster):
-        cluster.put(NAMESPACES, namespace("ns"))
+        cluster.put("namespaces", namespace("ns"))
         await settle()
-        cluster.put(NAMESPACES, namespace("next"))
+        cluster.put("namespaces", namespace("next"))
         await settle()
     assert cluster.writes == []
