@@ -11,7 +11,6 @@ from flexlet.core.scheduling.terms import Term
 
 BALLOON_LABEL: Final = "flexlet.io/balloon"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 
 HostPort = tuple[str, str, int]
 """Protocol, host address (``0.0.0.0`` = any), port."""
