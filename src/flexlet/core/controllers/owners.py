@@ -6,11 +6,11 @@ the controller's own affair.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from flexlet.core.actions import ApiAction, RecordEvent, Ref
+from flexlet.core.actions import ApiAction, PatchObject, RecordEvent, Ref
 from flexlet.core.controllers.adoption import Adoption
 from flexlet.core.controllers.controller import Controller
 from flexlet.core.controllers.queue import WorkQueue
@@ -112,6 +112,18 @@ class Owners(Generic[O, T, C]):
     def release(self, owner: O, strays: Iterable[T]) -> list[ApiAction]:
         """Let go of what is owned and no longer matches."""
         return self._adoption.release(owner, strays)
+
+    def report(self, owner: O, patch: dict[str, Any], event: RecordEvent | None = None) -> PatchObject:
+        """Write an owner's status, and what else of it goes the same way."""
+        return PatchObject(
+            ref=self._owners.ref,
+            namespace=owner.namespace,
+            name=owner.name,
+            patch=patch,
+            subresource="status",
+            on_behalf_of=owner.uid,
+            event=event,
+        )
 
     def _look_at(self, uids: Iterable[str]) -> None:
         for uid in uids:

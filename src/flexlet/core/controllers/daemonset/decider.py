@@ -6,7 +6,7 @@ nodes, but only while pods of an old template are left.
 
 from typing import Final
 
-from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
+from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject
 from flexlet.core.controllers import readiness, refusals
 from flexlet.core.controllers.daemonset import placement, updating, verdict
 from flexlet.core.controllers.daemonset.fleet import Fleet
@@ -157,7 +157,7 @@ class DaemonSetDecider:
             number_available=fleet.count("available"),
             number_unavailable=fleet.count("desired") - fleet.count("available"),
         )
-        return [] if wanted == ds.status else [_status_patch(ds, wanted)]
+        return [] if wanted == ds.status else [self._owners.report(ds, {"status": _value(wanted)})]
 
     def _node_seen(self, seen: NodeView) -> None:
         before = self._nodes.get(seen.name)
@@ -196,9 +196,9 @@ def _delete(ds: DaemonSetView, fleet: Fleet, pod: PodView) -> DeleteObject:
     return CONTROLLER.delete_pod(ds, pod)
 
 
-def _status_patch(ds: DaemonSetView, status: DaemonSetStatus) -> PatchObject:
+def _value(status: DaemonSetStatus) -> dict[str, int | None]:
     """Counts that are zero are absent on the wire, except the first four."""
-    value = {
+    return {
         "currentNumberScheduled": status.current_number_scheduled,
         "numberMisscheduled": status.number_misscheduled,
         "desiredNumberScheduled": status.desired_number_scheduled,
@@ -208,11 +208,3 @@ def _status_patch(ds: DaemonSetView, status: DaemonSetStatus) -> PatchObject:
         "numberAvailable": status.number_available or None,
         "numberUnavailable": status.number_unavailable or None,
     }
-    return PatchObject(
-        ref=DAEMON_SETS,
-        namespace=ds.namespace,
-        name=ds.name,
-        patch={"status": value},
-        subresource="status",
-        on_behalf_of=ds.uid,
-    )

@@ -137,18 +137,7 @@ class DeploymentDecider:
             patch["metadata"] = {"annotations": {revisions.REVISION: revision}}
         if wanted != d.status:
             patch["status"] = status.value(wanted)
-        if not patch:
-            return []
-        return [
-            PatchObject(
-                ref=DEPLOYMENTS,
-                namespace=d.namespace,
-                name=d.name,
-                patch=patch,
-                subresource="status",
-                on_behalf_of=d.uid,
-            )
-        ]
+        return [self._owners.report(d, patch)] if patch else []
 
     def _changed(self, d: DeploymentView) -> None:
         created = f'"{self._created.get(d.uid, "")}"'

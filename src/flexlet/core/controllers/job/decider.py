@@ -4,7 +4,7 @@ Follows ``pkg/controller/job`` and ``ttlafterfinished``. A look settles the acco
 and otherwise mans it.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
 from flexlet.core.controllers import conditions, refusals
@@ -138,7 +138,8 @@ class JobDecider:
         wanted = status.reported(job, gang, books, draft)
         if wanted == job.status:
             return []
-        return [_status_patch(job, status.value(wanted), draft.event)]
+        event = CONTROLLER.event(job, *draft.event) if draft.event else None
+        return [self._owners.report(job, {"status": status.value(wanted)}, event)]
 
     def _expire(self, job: JobView, end: Condition, now: float) -> list[ApiAction]:
         when = ending.expiry(job, end)
@@ -202,16 +203,4 @@ def _release_for(uid: str, pod: PodView) -> PatchObject:
         patch={"metadata": {"uid": pod.uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}},
         kind="strategic",
         on_behalf_of=uid,
-    )
-
-
-def _status_patch(job: JobView, value: dict[str, Any], event: tuple[str, str, str] | None) -> PatchObject:
-    return PatchObject(
-        ref=JOBS,
-        namespace=job.namespace,
-        name=job.name,
-        patch={"status": value},
-        subresource="status",
-        on_behalf_of=job.uid,
-        event=CONTROLLER.event(job, *event) if event else None,
     )

@@ -109,7 +109,7 @@ class ReplicaSetDecider:
             recheck = readiness.next_available(group.active_pods(), rs.min_ready_seconds, now)
             if recheck is not None:
                 self._queue.add_at(rs.uid, recheck)
-        return [] if wanted == rs.status else [status.patch(rs, wanted)]
+        return [] if wanted == rs.status else [self._owners.report(rs, {"status": status.value(wanted)})]
 
     def _changed(self, rs: ReplicaSetView) -> None:
         if rs.controller is not None:

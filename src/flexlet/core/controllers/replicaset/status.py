@@ -2,10 +2,8 @@
 
 from typing import Any, Final
 
-from flexlet.core.actions import PatchObject
 from flexlet.core.controllers import conditions
 from flexlet.core.controllers.replicaset.group import Group
-from flexlet.core.refs import REPLICA_SETS
 from flexlet.core.views.replicaset import ReplicaSetStatus, ReplicaSetView
 
 FAILURE: Final = "ReplicaFailure"
@@ -29,9 +27,9 @@ def reported(rs: ReplicaSetView, group: Group, failure: tuple[str, str] | None, 
     )
 
 
-def patch(rs: ReplicaSetView, status: ReplicaSetStatus) -> PatchObject:
-    """Write the status."""
-    value: dict[str, Any] = {
+def value(status: ReplicaSetStatus) -> dict[str, Any]:
+    """As it is written; counts that are zero are absent on the wire, except the first."""
+    return {
         "replicas": status.replicas,
         "fullyLabeledReplicas": status.fully_labeled_replicas or None,
         "readyReplicas": status.ready_replicas or None,
@@ -40,11 +38,3 @@ def patch(rs: ReplicaSetView, status: ReplicaSetStatus) -> PatchObject:
         "observedGeneration": status.observed_generation,
         "conditions": list(status.conditions) or None,
     }
-    return PatchObject(
-        ref=REPLICA_SETS,
-        namespace=rs.namespace,
-        name=rs.name,
-        patch={"status": value},
-        subresource="status",
-        on_behalf_of=rs.uid,
-    )
