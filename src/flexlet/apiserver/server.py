@@ -43,7 +43,7 @@ from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.local import LocalCluster
 from flexlet.apiserver.proxy.pods import SUBRESOURCES, PodProxy
 from flexlet.apiserver.rest import finished
-from flexlet.apiserver.rest.backend import StoreView
+from flexlet.apiserver.rest.backend import Backend, StoreView
 from flexlet.apiserver.rest.pipeline import Rest
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.rest.update import MODIFIED
@@ -122,7 +122,7 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
     )
     # Quota counts last, and only what everybody else lets through.
     admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), RuleCheck(), quota)
-    rest = Rest(store, registry, admission, clock.now)
+    rest = Rest(Backend(store, registry, admission, clock.now))
     endpoints.register(rest, who.reviews, who.tokens)
     return rest
 

@@ -10,6 +10,7 @@ from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import LOOPBACK, WriteOptions
 from flexlet.apiserver.kinds.table import builtin_kinds
+from flexlet.apiserver.rest.backend import Backend
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
 from flexlet.apiserver.rest.listoptions import ListOptions
@@ -36,7 +37,7 @@ class World:
         self.now = NOW
         self.store = store
         self.registry = Registry(builtin_kinds(DEFAULTS))
-        self.rest = Rest(store, self.registry, plugins, lambda: self.now)
+        self.rest = Rest(Backend(store, self.registry, plugins, lambda: self.now))
 
     def kind(self, plural: str, group: str | None = None) -> Kind:
         found = self.registry.lookup(GROUPS.get(plural, "") if group is None else group, "v1", plural)

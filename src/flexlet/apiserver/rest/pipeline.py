@@ -1,10 +1,6 @@
 """The one entrance: every verb on every kind."""
 
-import time
-from collections.abc import Callable, Sequence
-
 from flexlet.api import status
-from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.rest import collection, create, delete, finished, listing, patching, update
 from flexlet.apiserver.rest.backend import Backend
@@ -14,27 +10,19 @@ from flexlet.apiserver.rest.handlers import Handled, Handlers
 from flexlet.apiserver.rest.listing import Rows
 from flexlet.apiserver.rest.listoptions import ListOptions
 from flexlet.apiserver.rest.patching import Patch
-from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.rest.selection import Facts, select
 from flexlet.apiserver.rest.watching import Stream
-from flexlet.apiserver.store.store import Store
 
 
 class Rest:
     """Create, read, list, watch, update, patch and delete on one store."""
 
-    def __init__(
-        self,
-        store: Store,
-        registry: Registry,
-        plugins: Sequence[Plugin] = (),
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.backend = Backend(store, registry, plugins, clock)
-        self.registry = registry
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.registry = backend.registry
         self.handlers: Handlers = {}
         self._facts = Facts()
-        registry.listen(self._kind_changed)
+        self.registry.listen(self._kind_changed)
 
     def _kind_changed(self, kind: Kind, served: bool) -> None:
         """Whoever watches a custom kind must look at it anew when its definition changes or goes."""
