@@ -195,3 +195,13 @@ def pod(name: str = "p", *, requests: Any = None, limits: Any = None, **spec: An
     resources = {key: part for key, part in (("requests", requests), ("limits", limits)) if part}
     container = {"name": "c", "image": "x", "resources": resources}
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+async def refused(world: World, obj: Any, **rest: Any) -> Any:
+    """The refusal of a new pod."""
+    return await world.refusal(request_of("CREATE", "pods", obj, "ns", **rest))
+
+
+def toleration(key: str = "", **rest: Any) -> Any:
+    """A toleration of whatever value a key has."""
+    return {"key": key, "operator": "Exists", **rest}

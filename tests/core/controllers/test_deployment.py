@@ -1,17 +1,27 @@
-"""Deployments: rollouts told as diaries."""
+"""Deployments roll out templates."""
 
 from typing import Any
 
-import msgspec
 import pytest
+from tests.core.controllers.deployments import (
+    AVAILABLE,
+    HASH,
+    NEXT,
+    PREFIX,
+    UNAVAILABLE,
+    complete,
+    decider,
+    deployment,
+    event,
+    progressing,
+    replica_set,
+)
 from tests.core.controllers.world import (
     NOW,
     TEMPLATE,
     Object,
     changed,
     decide,
-    gone,
-    meta,
     reference,
     seen,
     short,
@@ -19,94 +29,8 @@ from tests.core.controllers.world import (
     tell,
 )
 
-from flexlet.core.actions import CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.controllers import templates
-from flexlet.core.controllers.deployment.decider import DeploymentDecider
-from flexlet.core.observations import Absent, Failed
+from flexlet.core.actions import CreateObject, DeleteObject, PatchObject
 from flexlet.core.refs import DEPLOYMENTS, REPLICA_SETS
-
-ABOUT = {"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "default", "name": "web", "uid": "uid-web"}
-PREFIX = "deployment.kubernetes.io/"
-HASH = templates.hash_of(msgspec.json.encode(TEMPLATE), None)
-NEXT: Object = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "x:2"}]}}
-
-
-def deployment(replicas: int = 2, **parts: Any) -> Object:
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": {"app": "web"}},
-        "template": parts.pop("template", TEMPLATE),
-        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-        "revisionHistoryLimit": 10,
-        "progressDeadlineSeconds": 600,
-    }
-    spec |= parts.pop("spec", {})
-    status = parts.pop("status", {})
-    return {"metadata": meta("web", **parts), "spec": spec, "status": status}
-
-
-def replica_set(
-    name: str, replicas: int, *, up: int | None = None, template: Object = TEMPLATE, **parts: Any
-) -> Object:
-    """A ReplicaSet of the deployment; `up` of its pods are available, all unless told."""
-    annotations = {f"{PREFIX}desired-replicas": "2", f"{PREFIX}max-replicas": "3", f"{PREFIX}revision": "1"}
-    annotations |= parts.pop("annotations", {})
-    labels = {"app": "web", "pod-template-hash": name}
-    described = {**template["metadata"], "labels": labels}
-    count = replicas if up is None else up
-    status = {"replicas": replicas, "readyReplicas": count, "availableReplicas": count}
-    status |= {"terminatingReplicas": 0, "observedGeneration": 1} | parts.pop("status", {})
-    spec = {
-        "replicas": replicas,
-        "selector": {"matchLabels": labels},
-        "template": {**template, "metadata": described},
-    }
-    parts.setdefault("owner", ("Deployment", "web"))
-    found = meta(name, labels=labels, annotations=annotations, **parts)
-    return {"metadata": found, "spec": spec | parts.get("spec", {}), "status": status}
-
-
-def condition(kind: str, status: str, reason: str, message: str, at: float = 0.0) -> Object:
-    return {
-        "type": kind,
-        "status": status,
-        "lastUpdateTime": stamp(at),
-        "lastTransitionTime": stamp(at),
-        "reason": reason,
-        "message": message,
-    }
-
-
-AVAILABLE = condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
-UNAVAILABLE = condition(
-    "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
-)
-
-
-def progressing(status: str, reason: str, message: str, at: float = 0.0) -> Object:
-    return condition("Progressing", status, reason, message, at)
-
-
-def complete(name: str, replicas: int = 2) -> Object:
-    """The status of a rollout that is done."""
-    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
-    done = progressing("True", "NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.', -60)
-    return {
-        **dict.fromkeys(counts, replicas),
-        "observedGeneration": 1,
-        "terminatingReplicas": 0,
-        "conditions": [AVAILABLE, done],
-    }
-
-
-def event(message: str, reason: str = "ScalingReplicaSet", kind: str = "Normal") -> RecordEvent:
-    return RecordEvent(about=ABOUT, type=kind, reason=reason, message=message, component="deployment-controller")
-
-
-def decider(*bodies: Object, sets: tuple[Object, ...] = ()) -> DeploymentDecider:
-    made = DeploymentDecider()
-    tell(made, seen(DEPLOYMENTS, *bodies), seen(REPLICA_SETS, *sets))
-    return made
 
 
 def status_patch(**status: Any) -> Object:
@@ -293,27 +217,6 @@ def test_a_resumed_deployment_has_its_whole_deadline_again() -> None:
     assert resumed in report.patch["status"]["conditions"]
 
 
-def test_a_rollout_without_progress_times_out() -> None:
-    stuck = progressing("True", "ReplicaSetUpdated", 'ReplicaSet "web-1" is progressing.', -601)
-    counts = {"replicas": 2, "updatedReplicas": 2, "unavailableReplicas": 2, "terminatingReplicas": 0}
-    status = counts | {"observedGeneration": 1, "conditions": [UNAVAILABLE, stuck]}
-    body = deployment(annotations={f"{PREFIX}revision": "1"}, status=status)
-    made = decider(body, sets=(replica_set("web-1", 2, up=0),))
-    [report] = decide(made)
-    assert isinstance(report, PatchObject)
-    late = progressing("False", "ProgressDeadlineExceeded", 'ReplicaSet "web-1" has timed out progressing.')
-    assert report.patch["status"]["conditions"] == [UNAVAILABLE, late]
-    tell(made, seen(DEPLOYMENTS, changed(body, report)))
-    assert made.decide(NOW).wake_at is None
-
-
-def test_without_a_deadline_progress_is_not_judged() -> None:
-    body = deployment(spec={"progressDeadlineSeconds": None}, status=complete("web-1"))
-    [report] = decide(decider(body, sets=(replica_set("web-1", 2, up=1),)))
-    assert isinstance(report, PatchObject)
-    assert [one["type"] for one in report.patch["status"]["conditions"]] == ["Available"]
-
-
 RECREATE = {"strategy": {"type": "Recreate"}}
 
 
@@ -380,49 +283,6 @@ def test_old_revisions_beyond_the_limit_are_dropped_oldest_first() -> None:
     assert decide(made) == (), "a deletion is not sent twice"
 
 
-def test_a_replica_set_that_cannot_be_created_is_reported() -> None:
-    made = decider(deployment())
-    [create] = decide(made)
-    tell(made, [Failed(create, 403, "Forbidden", "no")])
-    text = f'Failed to create new replica set "web-{HASH}": no'
-    told, report = decide(made)
-    assert told == event(text, "ReplicaSetCreateError", "Warning")
-    assert isinstance(report, PatchObject)
-    refused = progressing("False", "ReplicaSetCreateError", text)
-    assert report.patch["status"]["conditions"] == [refused, UNAVAILABLE]
-    tell(made, seen(DEPLOYMENTS, changed(deployment(), report)))
-    assert decide(made) == ()
-    assert short(decide(made, NOW + 1)) == [("create", "replicasets", f"web-{HASH}")]
-
-
-def test_a_name_that_is_taken_changes_the_hash() -> None:
-    made = decider(deployment())
-    [create] = decide(made)
-    tell(made, [Failed(create, 409, "AlreadyExists", "exists")])
-    decide(made)
-    [report] = decide(made, NOW + 1)
-    assert isinstance(report, PatchObject)
-    assert report.patch["status"]["collisionCount"] == 1
-    tell(made, seen(DEPLOYMENTS, changed(deployment(), report)))
-    [create] = decide(made, NOW + 1)
-    assert isinstance(create, CreateObject)
-    assert create.body["metadata"]["name"] == f"web-{templates.hash_of(msgspec.json.encode(TEMPLATE), 1)}"
-
-
-def test_the_failure_of_a_set_is_the_deployments() -> None:
-    failure = {
-        "type": "ReplicaFailure",
-        "status": "True",
-        "lastTransitionTime": stamp(-5),
-        "reason": "FailedCreate",
-        "message": "exceeded quota",
-    }
-    new = replica_set("web-1", 2, status={"conditions": [failure]})
-    [report] = decide(decider(deployment(status=complete("web-1")), sets=(new,)))
-    assert isinstance(report, PatchObject)
-    assert failure | {"lastUpdateTime": stamp(-5)} in report.patch["status"]["conditions"]
-
-
 def test_annotations_and_readiness_follow_to_the_new_set() -> None:
     annotations = {f"{PREFIX}revision": "1", "kubernetes.io/change-cause": "because"}
     body = deployment(annotations=annotations, spec={"minReadySeconds": 7}, status=complete("web-1"))
@@ -432,57 +292,3 @@ def test_annotations_and_readiness_follow_to_the_new_set() -> None:
         "metadata": {"annotations": {"kubernetes.io/change-cause": "because"}},
         "spec": {"minReadySeconds": 7},
     }
-
-
-def test_orphaned_sets_are_adopted_and_strays_released() -> None:
-    orphan = replica_set("web-1", 2)
-    del orphan["metadata"]["ownerReferences"]
-    stray = replica_set("web-9", 0)
-    stray["metadata"]["labels"] = {"app": "other"}
-    made = decider(deployment(), sets=(orphan, stray))
-    assert short(decide(made)) == [("patch", "replicasets", "web-9", ""), ("look up", "deployments", "web")]
-    tell(made, seen(REPLICA_SETS, {**stray, "metadata": {**stray["metadata"], "ownerReferences": []}}))
-    [adopt] = decide(made)
-    assert isinstance(adopt, PatchObject)
-    assert adopt.patch["metadata"]["ownerReferences"] == [reference("Deployment", "web")]
-
-
-def test_a_deployment_found_missing_is_forgotten() -> None:
-    orphan = replica_set("web-1", 2)
-    del orphan["metadata"]["ownerReferences"]
-    made = decider(deployment(), sets=(orphan,))
-    decide(made)
-    tell(made, [Absent(DEPLOYMENTS, "default", "web")])
-    assert decide(made) == ()
-
-
-def test_a_deployment_being_deleted_only_counts() -> None:
-    body = deployment(template=NEXT, deletionTimestamp=stamp(), status=complete("web-1", 9))
-    assert short(decide(decider(body, sets=(replica_set("web-1", 2),)))) == [
-        ("patch", "deployments", "web", "status")
-    ]
-
-
-def test_a_deployment_that_selects_everything_does_nothing() -> None:
-    body = deployment(spec={"selector": {}})
-    assert short(decide(decider(body))) == [
-        ("event", "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required."),
-        ("patch", "deployments", "web", "status"),
-    ]
-
-
-def test_a_deployment_that_is_gone_is_forgotten() -> None:
-    made = decider(deployment(), sets=(replica_set("web-1", 2),))
-    tell(made, gone(DEPLOYMENTS, deployment()))
-    assert decide(made) == ()
-    tell(made, gone(REPLICA_SETS, replica_set("web-1", 2)))
-    assert decide(made) == ()
-
-
-def test_a_status_that_makes_no_sense_is_written_over() -> None:
-    """Whoever may write a status must not be able to stop the controllers."""
-    odd = {"conditions": [{}, {"type": "Progressing"}, {"type": "Available", "status": "True"}]}
-    failing = replica_set("web-1", 2, status={"conditions": [{"type": "ReplicaFailure"}]})
-    [report] = decide(decider(deployment(status=odd), sets=(failing,)))
-    assert isinstance(report, PatchObject)
-    assert report.patch["status"]["replicas"] == 2

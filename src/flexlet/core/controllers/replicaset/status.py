@@ -28,7 +28,7 @@ def reported(rs: ReplicaSetView, group: Group, failure: tuple[str, str] | None, 
 
 
 def value(status: ReplicaSetStatus) -> dict[str, Any]:
-    """As it is written; counts that are zero are absent on the wire, except the first."""
+    """As it is written; null takes a field away."""
     return {
         "replicas": status.replicas,
         "fullyLabeledReplicas": status.fully_labeled_replicas or None,
