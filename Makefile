@@ -23,6 +23,13 @@ venv: $(STAMP) ## make the virtual environment
 test: $(STAMP) ## fast tests: no root, no QEMU, no Go
 	$(BIN)/python -m pytest -n auto
 
+test-cluster: $(STAMP) ## real kubectl against flexlet (builds kubectl once, which needs Go)
+	tools/kubernetes/build kubectl
+	$(BIN)/python -m pytest -m cluster -n auto
+
+test-slow: $(STAMP) ## minutes of load and fuzzing
+	$(BIN)/python -m pytest -m slow
+
 cover: $(STAMP) ## tests with branch coverage of core/ and api/ (fails below 95% by line)
 	$(BIN)/python -m coverage erase
 	$(BIN)/python -m coverage run -m pytest -q tests/api tests/core tests/properties
