@@ -58,4 +58,4 @@ lock: $(STAMP) ## compile requirements/dev.txt again (names, versions, hashes)
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
-.PHONY: help venv up test cover lint format bench lock clean
+.PHONY: help venv up test test-cluster test-slow cover lint format bench lock clean
