@@ -126,49 +126,84 @@ SELECTOR = {"matchLabels": {"app": "web"}}
 UID = "batch.kubernetes.io/controller-uid"
 
 
-def objects() -> list[Any]:
-    """One object for each recorded row whose object was not recorded."""
-    started = {"startTime": TIME}
+# One object for each recorded row whose object was not recorded.
+OBJECTS: list[Any] = [
+    (
+        "configmaps",
+        "",
+        {"metadata": {"name": "cm1"}, "data": {"a": "1", "b": "2"}, "binaryData": {"c": "AA=="}},
+    ),
+    ("secrets", "", {"metadata": {"name": "s1"}, "data": {"k": "dg=="}}),
+    (
+        "secrets",
+        "",
+        {"metadata": {"name": "s2"}, "type": "kubernetes.io/basic-auth", "data": {"username": "eA=="}},
+    ),
+    ("serviceaccounts", "", {"metadata": {"name": "sa1"}}),
+    ("namespaces", "", {"metadata": {"name": "rec-tables"}}),
+    (
+        "resourcequotas",
+        "",
+        {
+            "metadata": {"name": "rq"},
+            "status": {
+                "hard": {
+                    "pods": "100",
+                    "count/configmaps": "9",
+                    "limits.memory": "20Gi",
+                    "requests.cpu": "10",
+                },
+                "used": {"pods": "21", "count/configmaps": "2", "limits.memory": "0", "requests.cpu": "1600m"},
+            },
+        },
+    ),
+    ("limitranges", "", {"metadata": {"name": "lr"}, "spec": {"limits": []}}),
+    (
+        "poddisruptionbudgets",
+        "policy",
+        {"metadata": {"name": "pdb"}, "spec": {"minAvailable": 1}, "status": {"disruptionsAllowed": 3}},
+    ),
+    ("poddisruptionbudgets", "policy", {"metadata": {"name": "pdb2"}, "spec": {"maxUnavailable": "25%"}}),
+    ("leases", "coordination.k8s.io", {"metadata": {"name": "l1"}, "spec": {"holderIdentity": "me"}}),
+    ("roles", "rbac.authorization.k8s.io", {"metadata": {"name": "r1"}}),
+    ("clusterroles", "rbac.authorization.k8s.io", {"metadata": {"name": "rec-cr"}}),
+    (
+        "rolebindings",
+        "rbac.authorization.k8s.io",
+        {
+            "metadata": {"name": "rb1"},
+            "roleRef": {"kind": "Role", "name": "r1"},
+            "subjects": [
+                {"kind": "User", "name": "alice"},
+                {"kind": "Group", "name": "devs"},
+                {"kind": "ServiceAccount", "namespace": "rec-tables", "name": "sa1"},
+            ],
+        },
+    ),
+    (
+        "clusterrolebindings",
+        "rbac.authorization.k8s.io",
+        {
+            "metadata": {"name": "rec-crb"},
+            "roleRef": {"kind": "ClusterRole", "name": "rec-cr"},
+            "subjects": [{"kind": "User", "name": "bob"}],
+        },
+    ),
+    ("priorityclasses", "scheduling.k8s.io", {"metadata": {"name": "rec-high"}, "value": 1000}),
+    (
+        "priorityclasses",
+        "scheduling.k8s.io",
+        {"metadata": {"name": "rec-never"}, "value": -5, "preemptionPolicy": "Never"},
+    ),
+    ("customresourcedefinitions", "apiextensions.k8s.io", {"metadata": {"name": "widgets.rec.example.com"}}),
+]
+
+
+def workloads() -> list[Any]:
+    """The same for workloads; a Job is recognized by the uid in its recorded row."""
     jobs = recorded_rows("jobs", "batch")
     uids = {name: row[-1].partition("=")[2] for name, row in jobs.items()}
-    suspended = [{"type": "Suspended", "status": "True"}]
     return [
-        (
-            "configmaps",
-            "",
-            {"metadata": {"name": "cm1"}, "data": {"a": "1", "b": "2"}, "binaryData": {"c": "AA=="}},
-        ),
-        ("secrets", "", {"metadata": {"name": "s1"}, "data": {"k": "dg=="}}),
-        (
-            "secrets",
-            "",
-            {"metadata": {"name": "s2"}, "type": "kubernetes.io/basic-auth", "data": {"username": "eA=="}},
-        ),
-        ("serviceaccounts", "", {"metadata": {"name": "sa1"}}),
-        ("namespaces", "", {"metadata": {"name": "rec-tables"}}),
-        (
-            "resourcequotas",
-            "",
-            {
-                "metadata": {"name": "rq"},
-                "status": {
-                    "hard": {
-                        "pods": "100",
-                        "count/configmaps": "9",
-                        "limits.memory": "20Gi",
-                        "requests.cpu": "10",
-                    },
-                    "used": {"pods": "21", "count/configmaps": "2", "limits.memory": "0", "requests.cpu": "1600m"},
-                },
-            },
-        ),
-        ("limitranges", "", {"metadata": {"name": "lr"}, "spec": {"limits": []}}),
-        (
-            "poddisruptionbudgets",
-            "policy",
-            {"metadata": {"name": "pdb"}, "spec": {"minAvailable": 1}, "status": {"disruptionsAllowed": 3}},
-        ),
-        ("poddisruptionbudgets", "policy", {"metadata": {"name": "pdb2"}, "spec": {"maxUnavailable": "25%"}}),
         (
             "deployments",
             "apps",
@@ -203,7 +238,7 @@ def objects() -> list[Any]:
             {
                 "metadata": {"name": "j1"},
                 "spec": {"completions": 3, "selector": {"matchLabels": {UID: uids["j1"]}}, "template": TEMPLATE},
-                "status": started,
+                "status": {"startTime": TIME},
             },
         ),
         (
@@ -212,46 +247,14 @@ def objects() -> list[Any]:
             {
                 "metadata": {"name": "j2"},
                 "spec": {"selector": {"matchLabels": {UID: uids["j2"]}}, "template": TEMPLATE},
-                "status": {"conditions": suspended},
+                "status": {"conditions": [{"type": "Suspended", "status": "True"}]},
             },
         ),
-        ("leases", "coordination.k8s.io", {"metadata": {"name": "l1"}, "spec": {"holderIdentity": "me"}}),
-        ("roles", "rbac.authorization.k8s.io", {"metadata": {"name": "r1"}}),
-        ("clusterroles", "rbac.authorization.k8s.io", {"metadata": {"name": "rec-cr"}}),
-        (
-            "rolebindings",
-            "rbac.authorization.k8s.io",
-            {
-                "metadata": {"name": "rb1"},
-                "roleRef": {"kind": "Role", "name": "r1"},
-                "subjects": [
-                    {"kind": "User", "name": "alice"},
-                    {"kind": "Group", "name": "devs"},
-                    {"kind": "ServiceAccount", "namespace": "rec-tables", "name": "sa1"},
-                ],
-            },
-        ),
-        (
-            "clusterrolebindings",
-            "rbac.authorization.k8s.io",
-            {
-                "metadata": {"name": "rec-crb"},
-                "roleRef": {"kind": "ClusterRole", "name": "rec-cr"},
-                "subjects": [{"kind": "User", "name": "bob"}],
-            },
-        ),
-        ("priorityclasses", "scheduling.k8s.io", {"metadata": {"name": "rec-high"}, "value": 1000}),
-        (
-            "priorityclasses",
-            "scheduling.k8s.io",
-            {"metadata": {"name": "rec-never"}, "value": -5, "preemptionPolicy": "Never"},
-        ),
-        ("customresourcedefinitions", "apiextensions.k8s.io", {"metadata": {"name": "widgets.rec.example.com"}}),
     ]
 
 
 @pytest.mark.parametrize(
-    ("plural", "group", "obj"), objects(), ids=lambda value: value if isinstance(value, str) else ""
+    ("plural", "group", "obj"), [*OBJECTS, *workloads()], ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_row_is_the_recorded_one(plural: str, group: str, obj: Record) -> None:
     """The cells kubectl prints."""
