@@ -6,7 +6,14 @@ from collections.abc import AsyncIterator
 import kr8s
 import pytest
 import pytest_asyncio
-from kr8s.asyncio.objects import ConfigMap, Deployment, Namespace, Pod
+from kr8s.asyncio.objects import (
+    ConfigMap,
+    CustomResourceDefinition,
+    Deployment,
+    Namespace,
+    Pod,
+    new_class,
+)
 from tests.clients import manifests
 from tests.servers import Running
 
@@ -88,6 +95,22 @@ async def test_watch_tells_changes(api: kr8s.asyncio.Api) -> None:
             else:
                 break
     assert seen == [("ADDED", "1"), ("MODIFIED", "2"), ("DELETED", "2")]
+
+
+async def test_custom_resources(api: kr8s.asyncio.Api, name: str) -> None:
+    """A class made on the spot, by the names that discovery gives."""
+    group = f"{name}.example.com"
+    definition = await CustomResourceDefinition(manifests.widgets(group), api=api)
+    await definition.create()
+    await definition.wait("condition=Established", timeout=20)
+    kind = new_class("Widget", version=f"{group}/v1", namespaced=True, plural="widgets")
+    widget = await kind({"metadata": {"name": "w"}, "spec": {"color": "red"}}, api=api)
+    await widget.create()
+    await widget.patch({"spec": {"size": 3}})
+    assert (widget.raw["spec"], widget.raw["metadata"]["generation"]) == ({"color": "red", "size": 3}, 2)
+    assert [item.name async for item in api.get(kind)] == ["w"]
+    await widget.delete()
+    assert not await widget.exists()
 
 
 async def test_errors_are_server_errors(api: kr8s.asyncio.Api) -> None:

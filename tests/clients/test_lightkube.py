@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import lightkube
 import pytest
 from lightkube.core.exceptions import ApiError
+from lightkube.generic_resource import create_namespaced_resource
 from lightkube.models.autoscaling_v1 import ScaleSpec
 from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.apiextensions_v1 import CustomResourceDefinition
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import ConfigMap, Namespace, Pod
 from lightkube.types import CascadeType, PatchType
@@ -79,6 +81,23 @@ def test_collections_are_paged_and_deleted(client: lightkube.Client) -> None:
     assert [found.metadata.name for found in listed] == ["c0", "c1", "c2", "c3", "c4"]
     client.deletecollection(ConfigMap)
     assert list(client.list(ConfigMap, labels={"mine": "yes"})) == []
+
+
+def test_custom_resources(client: lightkube.Client, name: str) -> None:
+    """A generic resource needs no discovery: create, patch, its status, delete."""
+    group = f"{name}.example.com"
+    client.create(CustomResourceDefinition.from_dict(manifests.widgets(group)))
+    established = ["Established"]
+    client.wait(CustomResourceDefinition, f"widgets.{group}", for_conditions=established)
+    widget = create_namespaced_resource(group, "v1", "Widget", "widgets")
+    created = client.create(widget(metadata=ObjectMeta(name="w"), spec={"color": "red"}))
+    assert created.spec == {"color": "red", "size": 1}
+    patched = client.patch(widget, "w", {"spec": {"size": 3}}, patch_type=PatchType.MERGE)
+    assert (patched.spec["size"], patched.metadata.generation) == (3, 2)
+    client.patch(widget.Status, "w", {"status": {"size": 3}}, patch_type=PatchType.MERGE)
+    assert client.get(widget, "w").status == {"size": 3}
+    client.delete(widget, "w")
+    assert list(client.list(widget)) == []
 
 
 def test_apply_is_refused_with_the_patch_types_that_work(client: lightkube.Client) -> None:

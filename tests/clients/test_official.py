@@ -194,3 +194,40 @@ def test_version_and_groups(api: client.ApiClient) -> None:
     assert (version.major, version.minor) == ("1", "36")
     groups = client.ApisApi(api).get_api_versions()
     assert "apps" in {group.name for group in groups.groups}
+
+
+def test_custom_objects(api: client.ApiClient, namespace: str) -> None:
+    """CustomObjectsApi: a definition, then its objects, with status, scale, defaults, validation and a watch."""
+    definitions = client.ApiextensionsV1Api(api)
+    group = f"{namespace}.example.com"
+    definitions.create_custom_resource_definition(manifests.widgets(group))
+    wait_for_condition(definitions, f"widgets.{group}", "Established")
+    custom = client.CustomObjectsApi(api)
+    place = {"group": group, "version": "v1", "namespace": namespace, "plural": "widgets"}
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"color": "red"}}
+    created = custom.create_namespaced_custom_object(**place, body=body)
+    assert (created["spec"], created["metadata"]["generation"]) == ({"color": "red", "size": 1}, 1)
+    custom.patch_namespaced_custom_object_status(**place, name="w", body={"status": {"size": 1}})
+    custom.patch_namespaced_custom_object_scale(**place, name="w", body={"spec": {"replicas": 4}})
+    stored = custom.get_namespaced_custom_object(**place, name="w")
+    assert (stored["spec"]["size"], stored["status"], stored["metadata"]["generation"]) == (4, {"size": 1}, 2)
+    with pytest.raises(ApiException) as caught:
+        custom.patch_namespaced_custom_object(**place, name="w", body={"spec": {"size": 11}})
+    assert (caught.value.status, "should be less than or equal to 10" in caught.value.body) == (422, True)
+    events = watch.Watch().stream(custom.list_namespaced_custom_object, **place, timeout_seconds=1)
+    assert [(event["type"], event["object"]["metadata"]["name"]) for event in events] == [("ADDED", "w")]
+    found = dynamic.DynamicClient(api).resources.get(api_version=f"{group}/v1", kind="Widget")
+    assert [item.metadata.name for item in found.get(namespace=namespace).items] == ["w"]
+    custom.delete_namespaced_custom_object(**place, name="w")
+    assert custom.list_namespaced_custom_object(**place)["items"] == []
+    definitions.delete_custom_resource_definition(f"widgets.{group}")
+
+
+def wait_for_condition(definitions: client.ApiextensionsV1Api, name: str, wanted: str) -> None:
+    selector = f"metadata.name={name}"
+    listing = definitions.list_custom_resource_definition
+    for event in watch.Watch().stream(listing, field_selector=selector, timeout_seconds=20):
+        conditions = event["object"].status.conditions or []
+        if any(condition.type == wanted and condition.status == "True" for condition in conditions):
+            return
+    raise AssertionError(f"{name} never became {wanted}")
