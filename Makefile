@@ -48,7 +48,7 @@ format: $(STAMP) ## let ruff rewrite what it can
 up: $(STAMP) ## start a cluster in one process with three hollow nodes (Ctrl-C stops it)
 	$(BIN)/flexlet up --data .flexlet --node hollow=3
 
-bench: $(STAMP) ## measure: calc, decode, start-up
+bench: $(STAMP) ## measure: calc, start-up, store, API server beside the real one, a thousand nodes
 	$(BIN)/python -m bench
 
 lock: $(STAMP) ## compile requirements/dev.txt again (names, versions, hashes)
