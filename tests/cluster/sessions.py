@@ -36,7 +36,8 @@ GENERAL = (
     (r"(kube-api-access|debugger)-[a-z0-9]{5}", r"\1-<rand>"),
     (r"X509SHA256=[0-9a-f]{64}", "X509SHA256=<hash>"),
     (r"(LIVE|MERGED|kubectl-edit)-\d+", r"\1-<rand>"),
-    (r',\\"managedFields\\":\[.*?\](?=\})', ""),  # not kept by flexlet
+    (r',\\"managedFields\\":\[.*?\](?=\})', ""),  # flexlet keeps none
+    (r", application/apply-patch\+yaml", ""),  # flexlet does not serve it
     (r"(?<![\w.:/-])(\d+d)?(\d+h)?(\d+m)?\d+s(?![\w-])", "<age>"),
     (r"https://127\.0\.0\.1:\d+", "https://<server>"),
     (r" deleted from \S+ namespace", " deleted"),  # what newer releases add
