@@ -30,7 +30,7 @@ COLUMNS = json.loads((DATA / "columns.json").read_text())
 NOW = 1_800_000_000.0
 
 
-@pytest.mark.parametrize("line", VALUES, ids=str)
+@pytest.mark.parametrize("line", VALUES)
 def test_a_value_is_stored_or_refused_as_recorded(line: Object) -> None:
     """Pruning, nulls, defaults; every finding with its path, reason and words; and what strict reading says."""
     kind, sent = kind_of(around(line["schema"])), widget(spec={"f": line["value"]})
@@ -46,7 +46,7 @@ def test_a_value_is_stored_or_refused_as_recorded(line: Object) -> None:
         assert gonumbers.whole(obj["spec"]) == line["stored"]
 
 
-@pytest.mark.parametrize("line", UPDATES[1:], ids=str)
+@pytest.mark.parametrize("line", UPDATES[1:])
 def test_an_update_is_judged_as_recorded(line: Object) -> None:
     """What did not change is not held against an update, even if today's schema would refuse it."""
     kind = kind_of(UPDATES[0]["schema"], subresources={"status": {}})
