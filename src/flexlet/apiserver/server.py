@@ -24,7 +24,7 @@ from flexlet.apiserver.auth.files import write_private
 from flexlet.apiserver.auth.kubeconfig import kubeconfig
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
-from flexlet.apiserver.crd.rulecheck import RuleCheck
+from flexlet.apiserver.crd.definitioncheck import DefinitionCheck
 from flexlet.apiserver.firstobjects import FirstObjects
 from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apiserver.http import answers
@@ -121,7 +121,7 @@ def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -
         source=random.Random(),  # noqa: S311  names of volumes are no secrets
     )
     # Quota counts last, and only what everybody else lets through.
-    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), RuleCheck(), quota)
+    admission = (CertificateRequester(), *plugins, RbacEscalation(who.authorizer), DefinitionCheck(), quota)
     rest = Rest(Backend(store, registry, admission, clock.now))
     endpoints.register(rest, who.reviews, who.tokens)
     return rest

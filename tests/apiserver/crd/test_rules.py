@@ -1,31 +1,22 @@
-"""CEL: the language, transitions, messages; and definitions whose rules are wrong or too much."""
+"""CEL: the language, transitions, messages."""
 
 from typing import Any
 
 import pytest
 from tests.apiserver.crd.definitions import (
-    GROUP,
     Object,
     around,
     causes,
     created,
-    definition,
     kind_of,
     updated,
-    version,
     widget,
 )
 
-from flexlet.api.status import Invalid
-from flexlet.apiserver.contract.request import LOOPBACK, AdmissionRequest
 from flexlet.apiserver.crd.cel.compiler import Compiled
 from flexlet.apiserver.crd.cel.scope import Scope
 from flexlet.apiserver.crd.cel.syntax import Unsupported, WrongExpression
 from flexlet.apiserver.crd.cel.values import CelError
-from flexlet.apiserver.crd.rulecheck import RuleCheck
-from flexlet.apiserver.kinds.crd.kind import CUSTOM_RESOURCE_DEFINITION
-from flexlet.apiserver.rest.backend import StoreView
-from flexlet.apiserver.store import Store
 
 
 def evaluated(text: str, **variables: Any) -> Any:
@@ -215,52 +206,3 @@ def test_rules_wait_for_an_object_that_is_right_otherwise() -> None:
         ["spec.f", "FieldValueTypeInvalid", wrong],
     ]
     assert [error.field for error in created(kind, widget(spec={"f": 9}))[1]] == ["spec.f", "spec.f"]
-
-
-async def admitted(crd: Object) -> list[str]:
-    """The warnings of a definition that passes."""
-    request = AdmissionRequest(
-        operation="CREATE",
-        user=LOOPBACK,
-        kind=CUSTOM_RESOURCE_DEFINITION,
-        subresource="",
-        namespace="",
-        name=crd["metadata"]["name"],
-        obj=crd,
-        warnings=[],
-    )
-    store = await Store.open(None)
-    try:
-        await RuleCheck().validate(request, StoreView(store))
-    finally:
-        await store.close()
-    return request.warnings
-
-
-async def test_a_rule_that_is_not_evaluated_is_warned_of() -> None:
-    field = {"type": "string", "x-kubernetes-validations": [{"rule": "isSemver(self)"}]}
-    place = "spec.validation.openAPIV3Schema.properties[spec].properties[f].x-kubernetes-validations[0].rule"
-    assert await admitted(definition(version(around(field)))) == [
-        f'{place}: "isSemver(self)" is not evaluated by this server: function isSemver is not known here'
-    ]
-
-
-async def test_a_rule_that_is_no_expression_is_refused() -> None:
-    field = {"type": "string", "x-kubernetes-validations": [{"rule": "self =="}]}
-    with pytest.raises(Invalid) as found:
-        await admitted(definition(version(around(field)), version(around({"type": "string"}), name="v2")))
-    assert found.value.status.details
-    (cause,) = found.value.status.details.causes
-    place = (
-        "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[f].x-kubernetes-validations[0].rule"
-    )
-    assert (cause.field, cause.reason) == (place, "FieldValueInvalid")
-
-
-async def test_a_webhook_nobody_calls_is_warned_of() -> None:
-    crd = definition(version(around({"type": "string"})))
-    crd["spec"]["conversion"] = {"strategy": "Webhook"}
-    assert await admitted(crd) == [
-        "spec.conversion: webhooks are not called by this server: all versions show the same fields"
-    ]
-    assert crd["spec"]["group"] == GROUP

@@ -1,6 +1,7 @@
 """Embedded resources: each must say what it is, and have metadata that is right."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from flexlet.api import names
 from flexlet.api.fielderrors import FieldError, required
@@ -12,9 +13,9 @@ from flexlet.apiserver.crd.objectmeta import embedded_resources
 from flexlet.apiserver.kinds import metadata
 
 
-def check(obj: Object, root: Node) -> list[FieldError]:
-    """What is wrong with the resources embedded in an object."""
-    return [error for value, path in embedded_resources(obj, root, "") for error in _check(value, path)]
+def check(value: Any, node: Node, path: str = "") -> list[FieldError]:
+    """What is wrong with the resources embedded in a value that stands at a path."""
+    return [error for found, place in embedded_resources(value, node, path) for error in _check(found, place)]
 
 
 def _check(value: Object, path: str) -> Iterator[FieldError]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from flexlet.api import schema
+from flexlet.api.fielderrors import FieldError
 from flexlet.api.schema import Unreadable
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.crd.findings import invalid
@@ -30,21 +31,25 @@ def settle(obj: Object, *, checked: bool) -> list[str]:
 
 def settle_embedded(obj: Object, root: Node, *, checked: bool) -> list[str]:
     """The same for embedded resources."""
-    if not root.has_embedded:
-        return []
     found: list[str] = []
-    for value, path in list(_embedded(obj, root, "")):
-        for name in ("apiVersion", "kind"):
-            if name in value and not isinstance(value[name], str):
-                raise Unreadable(str(invalid(f"{path}.{name}", value[name], "must be a string")))
+    for value, path in list(embedded_resources(obj, root)):
+        for error in misnamed(value, path):
+            raise Unreadable(str(error))
         if "metadata" in value:
             found += [f"{path}.metadata.{field}" for field in _settle_one(value, path, checked)]
     return sorted(found)
 
 
+def misnamed(value: Object, path: str) -> Iterator[FieldError]:
+    """The names of an embedded resource that are no text."""
+    for name in ("apiVersion", "kind"):
+        if name in value and not isinstance(value[name], str):
+            yield invalid(f"{path}.{name}", value[name], "must be a string")
+
+
 def mend_embedded(obj: Object, root: Node) -> None:
     """The same for stored objects, whose schema may have been another: what cannot be read is let be."""
-    for value, path in list(_embedded(obj, root, "")):
+    for value, path in list(embedded_resources(obj, root)):
         for name in ("apiVersion", "kind"):
             if not isinstance(value.get(name, ""), str):
                 del value[name]
@@ -63,25 +68,22 @@ def _settle_one(value: Object, path: str, checked: bool) -> list[str]:
     return _paths(read.complaints)
 
 
-def _embedded(value: Any, node: Node | None, path: str) -> Iterator[tuple[Object, str]]:
+def embedded_resources(value: Any, node: Node | None, path: str = "") -> Iterator[tuple[Object, str]]:
     """Every embedded resource with its path, outer ones first."""
     if node is None or not node.has_embedded:
         return
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _embedded(item, node.items, f"{path}[{index}]")
+            yield from embedded_resources(item, node.items, f"{path}[{index}]")
     if not isinstance(value, dict):
         return
     if node.embedded:
         yield value, path
     for name, item in value.items():
         if name in node.properties:
-            yield from _embedded(item, node.properties[name], f"{path}.{name}" if path else name)
+            yield from embedded_resources(item, node.properties[name], f"{path}.{name}" if path else name)
         else:
-            yield from _embedded(item, node.additional, f"{path}[{name}]")
-
-
-embedded_resources: Final = _embedded
+            yield from embedded_resources(item, node.additional, f"{path}[{name}]")
 
 
 def _paths(complaints: tuple[str, ...]) -> list[str]:

@@ -85,6 +85,14 @@ class Rules:
         _walk(self._root, obj, before, "", trace, outcome)
         return outcome
 
+    def check_value(self, value: Any, path: str) -> list[FieldError]:
+        """What the rules say about a value that stays as it is, or is new; nothing is forgiven."""
+        outcome = Outcome([], [])
+        for old in (value, NOTHING):
+            if not outcome.errors:
+                _walk(self._root, value, old, path, _Trace(), outcome)
+        return outcome.errors
+
 
 def _place(node: Node, skeleton: Node) -> _Place:
     inner = {name: below for name, below in node.properties.items() if name in skeleton.properties}
