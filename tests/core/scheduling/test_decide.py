@@ -271,3 +271,70 @@ def test_finished_pods_and_lost_nodes_free_their_room() -> None:
     assert decide(world) == Plan((bound("p", "a"),))
     world.node_gone("a")
     assert decide(world).actions == (told("p", "no nodes available to schedule pods"),)
+
+
+def test_preferred_affinity_outweighs_emptiness_and_soft_taints_count_against() -> None:
+    """Preferences move a pod; they never keep it out."""
+    wish = {
+        "weight": 10,
+        "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
+    }
+    prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+    soft = {"key": "old", "effect": "PreferNoSchedule"}
+    nodes = [node("a", labels={"disk": "ssd"}), node("b"), node("c", taints=[soft])]
+    busy = pod("x", cpu="2", on="a")
+    assert plan_for(*nodes, busy, pod("p", affinity=prefers)) == Plan((bound("p", "a"),))
+    assert plan_for(node("b"), node("c", taints=[soft]), pod("y", cpu="1", on="b"), pod("p")) == Plan(
+        (bound("p", "b"),)
+    )
+    assert plan_for(node("c", taints=[soft]), pod("p")) == Plan((bound("p", "c"),))
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "fits"),
+    [
+        ("In", ["3"], True),
+        ("NotIn", ["3"], False),
+        ("Exists", [], True),
+        ("DoesNotExist", [], False),
+        ("Gt", ["2"], True),
+        ("Lt", ["3"], False),
+        ("Gt", ["many"], False),
+        ("Unheard", [], False),
+    ],
+)
+def test_node_affinity_operators(operator: str, values: list[str], fits: bool) -> None:
+    term = {"matchExpressions": [{"key": "gen", "operator": operator, "values": values}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term, {}]}}
+    plan = plan_for(node("a", labels={"gen": "3"}), pod("p", affinity={"nodeAffinity": required}))
+    assert isinstance(plan.actions[0], Bind) is fits
+
+
+def test_match_fields_name_a_node() -> None:
+    """How DaemonSets pin their pods."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pinned = pod("p", affinity={"nodeAffinity": required})
+    assert plan_for(node("a"), node("b"), pinned) == Plan((bound("p", "b"),))
+
+
+def test_spread_counts_only_the_domains_a_pod_could_use() -> None:
+    """With minDomains missing domains are empty; a tainted domain counts unless taints are honoured."""
+
+    def web(name: str, on: str = "", **constraint: object) -> Pod:
+        spread = {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+            **constraint,
+        }
+        return pod(name, cpu="100m", on=on, labels={"app": "web"}, topologySpreadConstraints=[spread])
+
+    a = node("a", labels={"zone": "1"})
+    tainted = node("b", labels={"zone": "2"}, taints=[TAINT])
+    assert isinstance(plan_for(a, web("x", on="a"), web("p", minDomains=2)).actions[0], Unschedulable)
+    assert plan_for(a, web("x", on="a"), web("p")) == Plan((bound("p", "a"),))
+    assert isinstance(plan_for(a, tainted, web("x", on="a"), web("p")).actions[0], Unschedulable)
+    assert plan_for(a, tainted, web("x", on="a"), web("p", nodeTaintsPolicy="Honor")) == Plan((bound("p", "a"),))
+    only_a = web("p", matchLabelKeys=["app"])
+    assert isinstance(plan_for(a, tainted, web("x", on="a"), only_a).actions[0], Unschedulable)
