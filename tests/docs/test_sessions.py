@@ -1,7 +1,6 @@
 """What pages tell people to type is typed, and prints what the pages show."""
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests import servers
+from tests.cluster import kubectl as real
 from tests.docs import console, pages
 from tests.docs.console import Step
 
 STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
 """Commands that the tests do not type: they start the cluster themselves."""
+KUBECTL = real.find("built") or real.find("installed")
 OURS = ("flexlet ", ".venv/bin/flexlet ", "export ")
 SESSIONS = [name for name in pages.NAMES if list(console.steps((pages.ROOT / name).read_text()))]
 
@@ -28,7 +29,11 @@ def clone(directory: Path) -> Iterator[dict[str, str]]:
         (directory / ".venv").symlink_to(sys.prefix)
         (directory / ".flexlet").mkdir()
         (directory / ".flexlet/kubeconfig").symlink_to(running.kubeconfig)
-        path = f"{sys.prefix}/bin:{os.environ['PATH']}"
+        programs = directory / ".flexlet/programs"
+        programs.mkdir()
+        if KUBECTL is not None:
+            (programs / "kubectl").symlink_to(KUBECTL.path)
+        path = f"{programs}:{sys.prefix}/bin:{os.environ['PATH']}"
         yield {**os.environ, "PATH": path, "KUBECONFIG": str(running.kubeconfig)}
 
 
@@ -53,7 +58,7 @@ def test_flexlets_own_commands_print_what_the_page_shows(name: str, tmp_path: Pa
 
 
 @pytest.mark.cluster
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl 1.32 or newer")
+@pytest.mark.skipif(KUBECTL is None, reason=real.NEED)
 @pytest.mark.parametrize("name", SESSIONS)
 def test_every_command_prints_what_the_page_shows(name: str, tmp_path: Path) -> None:
     """The whole session, kubectl's part included."""
