@@ -57,6 +57,7 @@ class Definitions:
         """By name: what the kinds were made from, and the kinds."""
         self._scales = CustomScales(rest.backend)
         self._ending: set[str] = set()
+        self._looking = asyncio.Lock()
         rest.backend.created[BUCKET] = self._created
         rest.backend.deleting[BUCKET] = establishing.start_termination
 
@@ -100,10 +101,11 @@ class Definitions:
             log.warning("definition not established yet", extra={"error": str(error)})
 
     async def _look_at(self, crd: Object) -> None:
-        """Take note of a definition, unless a newer state of it is known."""
-        seen = self._seen.get(crd["metadata"]["name"])
-        if seen is None or _age(seen) < _age(crd):
-            await self._settle(crd)
+        """Take note of a definition, unless a newer state of it is known; one at a time."""
+        async with self._looking:
+            seen = self._seen.get(crd["metadata"]["name"])
+            if seen is None or _age(seen) < _age(crd):
+                await self._settle(crd)
 
     async def _settle(self, crd: Object) -> None:
         """Serve a definition as it is, and say so in its status."""
@@ -129,10 +131,11 @@ class Definitions:
         await self._reconsider(crd)
 
     async def _forget(self, name: str) -> None:
-        gone = self._seen.pop(name, None)
-        self._unserve(name)
-        if gone is not None:
-            await self._reconsider(gone)
+        async with self._looking:
+            gone = self._seen.pop(name, None)
+            self._unserve(name)
+            if gone is not None:
+                await self._reconsider(gone)
 
     async def _reconsider(self, crd: Object) -> None:
         """Names may have become free in its group."""

@@ -20,11 +20,12 @@ class YamlFault(InputError):
 
 
 class _Loader(yaml.CSafeLoader):
-    """PyYAML's C loader without dates."""
+    """PyYAML's C loader without dates, and without a meaning for a lone ``=``."""
 
 
+_UNREAD: Final = frozenset({"tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value"})
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _UNREAD]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
 
