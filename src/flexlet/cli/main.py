@@ -20,8 +20,8 @@ from flexlet.errors import FlexletError
 
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     # name: (module, attribute, one line of help)
-    "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "up": ("flexlet.cli.up", "up", "Start a small cluster in one process."),
+    "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),
 }
