@@ -227,11 +227,6 @@ def test_versions_with_schemas_of_their_own_keep_their_own_fields() -> None:
     assert newer.strategy.from_storage(widget(spec={"f": {"a": 1}})) == {**obj, "spec": {"f": {}}}
 
 
-def test_defaults_are_pruned_by_their_own_schema() -> None:
-    field = {"type": "object", "properties": {"a": {"type": "integer"}}, "default": {"a": 1, "zz": 2}}
-    assert created(kind_of(around(field)), widget(spec={}))[0]["spec"] == {"f": {"a": 1}}
-
-
 def test_a_default_is_not_shared_between_objects() -> None:
     kind = kind_of(around({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": {"l": []}}))
     first, _, _ = created(kind, widget(spec={}))

@@ -12,10 +12,10 @@ import msgspec
 
 from flexlet.api import apiversions
 from flexlet.apiserver.contract.kind import Kind, Object, Subresource
-from flexlet.apiserver.crd import jsonpath, shaping
+from flexlet.apiserver.crd import jsonpath
 from flexlet.apiserver.crd.cel.rules import Rules
 from flexlet.apiserver.crd.columns import Columns
-from flexlet.apiserver.crd.node import EMPTY, Node, compile_schema
+from flexlet.apiserver.crd.node import EMPTY, Node, compiled
 from flexlet.apiserver.crd.scale import ScalePaths
 from flexlet.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy, Version
 from flexlet.apiserver.kinds.conditions import is_true
@@ -37,7 +37,7 @@ def define(crd: Object) -> Definition:
     """Compile a definition whose names have been accepted."""
     spec = crd["spec"]
     schemas = {version["name"]: _schema(version) for version in spec["versions"]}
-    family = _compiled(schemas)
+    family = {name: compiled(schema) for name, schema in schemas.items()}
     stored_as = next(version["name"] for version in spec["versions"] if version.get("storage"))
     kinds = {version["name"]: _kind(crd, version, schemas, family, stored_as) for version in spec["versions"]}
     ordered = sorted((version for version in spec["versions"] if version.get("served")), key=_preference)
@@ -52,38 +52,6 @@ def _preference(version: Object) -> Any:
 def _schema(version: Object) -> Object:
     schema: Object | None = (version.get("schema") or {}).get("openAPIV3Schema")
     return {"x-kubernetes-preserve-unknown-fields": True} if schema is None else schema
-
-
-def _compiled(schemas: Mapping[str, Object]) -> dict[str, Node]:
-    """The schema of each version; equal schemas are one."""
-    known: list[tuple[Object, Node]] = []
-    family = {}
-    for name, schema in schemas.items():
-        node = next((node for other, node in known if other == schema), None)
-        if node is None:
-            node = _with_pruned_defaults(compile_schema(schema), schema)
-            known.append((schema, node))
-        family[name] = node
-    return family
-
-
-def _with_pruned_defaults(node: Node, schema: Object) -> Node:
-    """Defaults are pruned themselves, by the schema they stand in."""
-    if not node.fills:
-        return node
-    changed = shaping.copied(schema)
-    _prune_defaults(changed, node)
-    return compile_schema(changed)
-
-
-def _prune_defaults(schema: Object, node: Node) -> None:
-    if isinstance(schema.get("default"), dict | list):
-        shaping.prune_value(schema["default"], node)
-    for name, below in (schema.get("properties") or {}).items():
-        _prune_defaults(below, node.properties[name])
-    for word, inner in (("additionalProperties", node.additional), ("items", node.items)):
-        if inner is not None:
-            _prune_defaults(schema[word], inner)
 
 
 def _kind(

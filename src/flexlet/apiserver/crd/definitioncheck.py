@@ -12,7 +12,7 @@ from flexlet.apiserver.contract.admission import Plugin, View
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.contract.request import AdmissionRequest
 from flexlet.apiserver.crd.defaultcheck import check_defaults
-from flexlet.apiserver.crd.node import compile_schema
+from flexlet.apiserver.crd.node import compiled
 from flexlet.apiserver.crd.rulecheck import check_rules
 from flexlet.apiserver.kinds.crd.internalform import internal
 from flexlet.apiserver.kinds.crd.kind import CUSTOM_RESOURCE_DEFINITION
@@ -43,7 +43,7 @@ class DefinitionCheck(Plugin):
 def _errors(spec: Object, warnings: list[str]) -> Iterator[FieldError]:
     for schema, field in _schemas(spec):
         yield from check_rules(schema, field, warnings)
-        yield from check_defaults(compile_schema(schema), field)
+        yield from check_defaults(compiled(schema), field)
 
 
 def _schemas(spec: Object) -> Iterator[tuple[Object, str]]:

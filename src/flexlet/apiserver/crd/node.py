@@ -5,6 +5,7 @@ value rules (what `validate` checks). Words that the definition's own validation
 ``apiserver/schema/convert.go`` for the skeleton and ``apiserver/validation`` for the values.
 """
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -103,6 +104,16 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EMPTY: Final = Node()
+
+
+def compiled(schema: Object) -> Node:
+    """The node of a JSON schema; asked again soon, it is the same one."""
+    return _compiled(msgspec.json.encode(schema))
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(text: bytes) -> Node:
+    return compile_schema(msgspec.json.decode(text))
 
 
 def compile_schema(schema: Object) -> Node:
