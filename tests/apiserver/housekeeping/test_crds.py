@@ -146,6 +146,7 @@ async def test_a_name_belongs_to_who_comes_first_until_it_goes(world: World, def
         assert served(world, plural="walls") is None
         await LocalCluster(world.rest).delete(CRDS, "", "widgets.example.com")
         await until(lambda: served(world, plural="walls") is not None)
+        await until(lambda: conditions(stored(world, "walls.example.com"))["NamesAccepted"][0] == "True")
     assert conditions(stored(world, "walls.example.com"))["NamesAccepted"] == ("True", "NoConflicts")
 
 
