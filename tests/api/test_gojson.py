@@ -132,3 +132,11 @@ def test_pairs_keep_what_dicts_lose() -> None:
 def test_repeated_keys_are_found(body: bytes, repeated: bool) -> None:
     """A key written twice in one object is found however it is spelled."""
     assert gojson.has_repeated_keys(body, gojson.decode(body)) is repeated
+
+
+def test_integers_of_thousands_of_digits_are_refused() -> None:
+    """Python reads none either, and would say so in its own way."""
+    text = "9" * 5000
+    with pytest.raises(gojson.SyntaxFault) as caught:
+        gojson.decode(f'{{"a":{text}}}'.encode())
+    assert caught.value.message == f"json: cannot unmarshal number {text} into Go value of type float64"

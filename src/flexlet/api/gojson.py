@@ -12,6 +12,7 @@ is wrong with a long document is only said roughly, because finding Go's words t
 import json
 import math
 import re
+import sys
 from typing import Any, Final
 
 import msgspec
@@ -83,7 +84,7 @@ def _decode_again(body: bytes) -> Any:
     if len(body) <= MAX_SCANNED and (fault := _Scanner(body).fault()) is not None:
         raise SyntaxFault(fault)
     try:
-        return json.loads(_text(body), parse_float=_finite, parse_constant=_refuse)
+        return json.loads(_text(body), parse_int=_integer, parse_float=_finite, parse_constant=_refuse)
     except RecursionError:
         raise SyntaxFault(_TOO_DEEP) from None
     except json.JSONDecodeError as error:
@@ -99,6 +100,11 @@ def _roughly(rest: str) -> SyntaxFault:
     if not rest:
         return SyntaxFault(_TRUNCATED)
     return SyntaxFault(f"invalid character {gotext.quote_character(ord(rest[0]))} looking for beginning of value")
+
+
+def _integer(text: str) -> int | float:
+    """An integer; one too long for a float64 is refused before Python, which limits its digits, looks at it."""
+    return int(text) if len(text) <= sys.float_info.max_10_exp else _finite(text)
 
 
 def _finite(text: str) -> float:
