@@ -1,6 +1,7 @@
 """Paths that are no resource: discovery, OpenAPI, health, metrics."""
 
 import json
+import re
 
 import pytest
 from tests.apiserver.http.client import Client
@@ -109,6 +110,15 @@ async def test_metrics_count_requests_and_show_the_store(admin: Client) -> None:
     assert any(line.startswith(counted) for line in text.splitlines())
     assert 'kubernetes_feature_enabled{name="PodLevelResources",stage=""} 1' in text.splitlines()
     assert any(line.startswith("flexlet_store_revision ") for line in text.splitlines())
+
+
+async def test_metrics_have_no_names_of_strangers(admin: Client) -> None:
+    """Whoever asks for what is not served is counted, but cannot add a series for every path he thinks of."""
+    for path in ("/apis/stranger.example/v1/things", "/api/v1/stranger", "/api/v1/namespaces/a/pods/p/stranger"):
+        assert (await admin.ask("GET", path)).status == 404
+    text = (await admin.ask("GET", "/metrics")).body.decode()
+    assert "stranger" not in text
+    assert re.search(r'^apiserver_request_total\{.*code="404".*\} \d+$', text, re.MULTILINE)
 
 
 async def test_outside_verifiers_find_the_issuers_keys(admin: Client) -> None:

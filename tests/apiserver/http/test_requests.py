@@ -303,3 +303,12 @@ async def test_an_unexpected_fault_is_a_status_and_a_log_line(
     assert (answer.status, answer.json["reason"]) == (500, "InternalError")
     assert answer.json["message"] == "Internal error occurred: ZeroDivisionError; the server's log says more"
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_a_declined_upgrade_ends_its_connection(admin: Client) -> None:
+    """What such a client sends next on it could not be told from the stream it wanted."""
+    answer = await admin.ask(
+        "GET", "/api/v1/namespaces/default/pods/none/exec", b"x", Connection="Upgrade", Upgrade="websocket"
+    )
+    assert (answer.status, answer.headers.get("Connection")) == (404, "close")
+    assert (await admin.ask("GET", "/api")).status == 200

@@ -21,7 +21,7 @@ from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import Attributes, User
 from flexlet.apiserver.http import accept, answers, paths
 from flexlet.apiserver.http.exchange import Exchange
-from flexlet.apiserver.http.metrics import Metrics
+from flexlet.apiserver.http.metrics import Labels, Metrics
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.paths import Path
 from flexlet.apiserver.http.refusals import unknown
@@ -57,9 +57,17 @@ class Front:
         path = paths.read(text)
         verb = paths.verb(request.method, path, watch=bool(flag(query, "watch")))
         response = await self._guarded(request, verb, path, query)
-        labels = (verb.upper(), path.group, path.version, path.resource, path.subresource)
-        self._metrics.observe(labels, response.status, time.perf_counter() - began)
+        if "Upgrade" in request.headers:
+            response.force_close()  # what follows a declined upgrade, aiohttp does not read as HTTP again
+        self._metrics.observe(self._labels(verb, path), response.status, time.perf_counter() - began)
         return response
+
+    def _labels(self, verb: str, path: Path) -> Labels:
+        """What metrics call the request; only what is served has a name, or strangers could fill the memory."""
+        kind = self._registry.lookup(path.group, path.version, path.resource)
+        if kind is None or (path.subresource and kind.subresource(path.subresource) is None):
+            return (verb.upper(), "", "", "", "")
+        return (verb.upper(), path.group, path.version, path.resource, path.subresource)
 
     async def _guarded(
         self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str]
