@@ -338,3 +338,19 @@ def test_spread_counts_only_the_domains_a_pod_could_use() -> None:
     assert plan_for(a, tainted, web("x", on="a"), web("p", nodeTaintsPolicy="Honor")) == Plan((bound("p", "a"),))
     only_a = web("p", matchLabelKeys=["app"])
     assert isinstance(plan_for(a, tainted, web("x", on="a"), only_a).actions[0], Unschedulable)
+
+
+def test_in_a_large_cluster_some_nodes_are_compared_and_all_are_used() -> None:
+    """A few hundred fitting nodes are not all looked at for one pod, but none is left out for many."""
+    nodes = [node(f"n{i:03}", cpu="1") for i in range(250)]
+    world = world_of(*nodes, pod("p"))
+    (first,) = decide(world).actions
+    world.assume("uid-p", "n007")
+    world.pod_changed(pod("q"))
+    (second,) = decide(world).actions
+    assert isinstance(first, Bind)
+    assert isinstance(second, Bind)
+    assert (first.node, second.node) == ("n000", "n001")
+    plan = plan_for(*nodes, *(pod(f"p{i:03}") for i in range(251)))
+    assert len({action.node for action in plan.actions if isinstance(action, Bind)}) == 250
+    assert isinstance(plan.actions[-1], Unschedulable)

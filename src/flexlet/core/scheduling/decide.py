@@ -7,7 +7,7 @@ affinity between pods, hard spread) are looked at one by one.
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from flexlet.core.scheduling import filters, message, preemption
@@ -21,6 +21,8 @@ from flexlet.core.scheduling.spread import Spread
 from flexlet.core.scheduling.world import World
 
 BATCH: Final = 512
+ENOUGH_NODES: Final = 100
+"""As many fitting nodes are compared at least; in a large cluster the best of all is not worth looking at all."""
 
 
 def decide(world: World, batch: int = BATCH) -> Plan:
@@ -43,9 +45,12 @@ def _place_group(draft: Draft, group: Sequence[WaitingPod]) -> Iterator[Action]:
         for pod in group:
             yield _place_alone(draft, pod)
         return
-    heap = [entry for node in draft.nodes() if (entry := _entry(draft, group[0], node)) is not None]
+    entries = _entries(draft, group[0])
+    heap = list(islice(entries, max(ENOUGH_NODES, len(group))))
     heapq.heapify(heap)
     for index, pod in enumerate(group):
+        if not heap and (more := next(entries, None)) is not None:
+            heap = [more]
         if not heap:
             yield from _wait_all(draft, group[index:])
             return
@@ -55,6 +60,16 @@ def _place_group(draft: Draft, group: Sequence[WaitingPod]) -> Iterator[Action]:
         again = _entry(draft, pod, draft.node(name))
         if again is not None:
             heapq.heappush(heap, again)
+
+
+def _entries(draft: Draft, pod: WaitingPod) -> Iterator[tuple[float, str]]:
+    """The nodes that fit, from another one on each time, so that a few looked at are not always the same."""
+    nodes = tuple(draft.nodes())
+    start = draft.world.placed % len(nodes) if nodes else 0
+    for node in (*nodes[start:], *nodes[:start]):
+        entry = _entry(draft, pod, node)
+        if entry is not None:
+            yield entry
 
 
 def _is_simple(draft: Draft, pod: WaitingPod) -> bool:

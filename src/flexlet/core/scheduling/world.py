@@ -39,6 +39,11 @@ class World:
         self._where: dict[str, str] = {}
         self._assumed: set[str] = set()
 
+    @property
+    def placed(self) -> int:
+        """How many pods have a node."""
+        return len(self._where)
+
     def live_nodes(self) -> Iterator[NodeInfo]:
         """Nodes whose Node object exists."""
         return (node for node in self.nodes.values() if node.exists)
