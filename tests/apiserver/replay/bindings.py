@@ -66,6 +66,12 @@ class Bindings:
                 return problem
         return ""
 
+    def advance(self, expected: str, actual: str) -> None:
+        """Let a bound version move on: a list read again may be newer, never older."""
+        name = expected.strip("<>")
+        if name in self.values and actual.isdigit() and int(actual) > int(self.values[name]):
+            self.values[name] = actual
+
     def fill(self, text: str) -> str:
         """A recorded text with values in place of its placeholders, to be sent."""
         return TOKEN.sub(lambda token: self._value(token, text), text)
