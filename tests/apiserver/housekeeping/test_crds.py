@@ -12,7 +12,8 @@ from tests.apiserver.rest.world import NOW, TIME, World, value
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import LOOPBACK
-from flexlet.apiserver.housekeeping.crds import CRDS, Definitions
+from flexlet.apiserver.housekeeping.crdcleanup import CRDS
+from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apiserver.local import LocalCluster
 from flexlet.apiserver.rest.call import Call
 from flexlet.apiserver.rest.handlers import Handled
