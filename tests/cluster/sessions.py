@@ -27,7 +27,7 @@ MANIFESTS = Path(__file__).parent / "manifests"
 SESSIONS = Path(__file__).parent / "sessions"
 
 GENERAL = (
-    # What client-go logs of itself, and only if it is quick enough to: "E1116 04:02:25.943280  194 reflector.go:227] ..."
+    # What client-go logs of itself, and only if it is quick enough to: "E1116 04:02:25.943280  194 a.go:227] ..."
     (r"(?m)^[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+\.go:\d+\].*\n?", ""),
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r'(resourceVersion"?: |Resource Version: +)"?\d+"?', r"\1<version>"),
