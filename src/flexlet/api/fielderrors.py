@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from flexlet.api import gotext
 from flexlet.api.quantity import Quantity
 
 REQUIRED: Final = "FieldValueRequired"
@@ -82,9 +83,11 @@ def too_many(field: str, actual: int, limit: int) -> FieldError:
 
 
 def quoted(value: Any) -> str:
-    """The value as error messages show it: JSON, with quantities as their text."""
+    """The value as error messages show it: text as Go quotes it, quantities as their text, else JSON."""
     if value is None:
         return "null"
+    if isinstance(value, str):
+        return gotext.quote(value)
     if isinstance(value, Quantity):
         return f'"{value}"'
     return msgspec.json.encode(value).decode()

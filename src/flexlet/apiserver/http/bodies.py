@@ -13,12 +13,10 @@ from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
 from flexlet.apiserver.rest import deleteoptions, typed
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
-from flexlet.apiserver.rest.registry import Registry
 from flexlet.errors import InputError
 
 LIMIT_BYTES: Final = 3 * 1024 * 1024
 SHOWN_BYTES: Final = 30
-SCHEME: Final = 'in scheme "pkg/runtime/scheme.go:111"'
 
 
 async def read(request: web.BaseRequest) -> bytes:
@@ -68,11 +66,16 @@ class Wanted(msgspec.Struct, frozen=True):
         """``apps/v1``, or ``v1`` for the core group."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def meta(self) -> TypeMeta:
+        """What such a body says it is."""
+        return TypeMeta(self.group, self.version, self.kind)
 
-def decode(data: bytes, media: str, wanted: Wanted, registry: Registry, *, checked: bool) -> Body:
+
+def decode(data: bytes, media: str, wanted: Wanted, *, checked: bool) -> Body:
     """Read a body as an object; 400 or 415 in upstream's words."""
     if media == PROTOBUF:
-        return _protobuf(data, wanted, registry)
+        return _protobuf(data, wanted)
     value = plain(data, media, wanted.kind)
     try:
         meta = schema.interpret(value)
@@ -80,10 +83,10 @@ def decode(data: bytes, media: str, wanted: Wanted, registry: Registry, *, check
         raise _unrecognized(wanted.kind, data, fault.message) from None
     if wanted.custom is not None:
         return _custom(data, media, value, meta, wanted, wanted.custom, checked=checked)
-    _require_kind(meta, wanted, registry)
     if wanted.schema is None:
         return Body(value)
     try:
+        schema.require_kind(meta, wanted.meta, value)
         if media == JSON:
             decoded = schema.read(wanted.schema, data, checked=checked)
         else:
@@ -110,17 +113,20 @@ def _custom(
     return Body(value, (*repeated, *unknown))
 
 
-def _protobuf(data: bytes, wanted: Wanted, registry: Registry) -> Body:
+def _protobuf(data: bytes, wanted: Wanted) -> Body:
     """The encoding of kubectl's own commands; it has no unknown fields to complain about."""
     if wanted.schema is None:
         raise unsupported(f"{JSON}, {YAML}")
     try:
         opened = protobuf.envelope(data)
         meta = schema.interpret({"apiVersion": opened.api_version, "kind": opened.kind})
-        _require_kind(meta, wanted, registry)
-        return Body(protobuf.decode(wanted.schema, opened))
     except InputError as fault:
         raise _unrecognized(wanted.kind, data, fault.message) from None
+    try:
+        schema.require_kind(meta, wanted.meta)
+        return Body(protobuf.decode(wanted.schema, opened))
+    except InputError as fault:
+        raise status.bad_request(f"{_head(meta, wanted)}: {fault.message}") from None
 
 
 def settle(body: Body, validation: str, wanted: Wanted, warnings: list[str]) -> Object:
@@ -167,21 +173,6 @@ def delete_options(data: bytes, media: str) -> DeleteOptions:
         raise status.bad_request(fault.message) from None
 
 
-def _require_kind(meta: TypeMeta, wanted: Wanted, registry: Registry) -> None:
-    """A body may leave its kind out, but not name another one."""
-    said = TypeMeta(
-        meta.group if meta.version else wanted.group, meta.version or wanted.version, meta.kind or wanted.kind
-    )
-    if (said.group, said.version, said.kind) == (wanted.group, wanted.version, wanted.kind):
-        return
-    version = f"{said.group}/{said.version}" if said.group else said.version
-    head = _head(said, wanted)
-    if registry.find(version, said.kind) is None:
-        raise status.bad_request(f'{head}: no kind "{said.kind}" is registered for version "{version}" {SCHEME}')
-    source, target = f"{said.version}.{said.kind}", f"{_package(wanted.group)}.{wanted.kind}"
-    raise status.bad_request(f"{head}: converting ({source}) to ({target}): unknown conversion")
-
-
 def _head(meta: TypeMeta, wanted: Wanted) -> str:
     kind, version = meta.kind or wanted.kind, meta.version or wanted.version
     return f'{kind} in version "{version}" cannot be handled as a {wanted.kind}'
@@ -191,10 +182,6 @@ def unsupported(offered: str = OFFERED) -> status.ApiError:
     """415 of a body nobody reads."""
     message = f"the body of the request was in an unknown format - accepted media types include: {offered}"
     return status.failure(415, "UnsupportedMediaType", message)
-
-
-def _package(group: str) -> str:
-    return group.partition(".")[0] or "core"
 
 
 def _too_large() -> status.ApiError:

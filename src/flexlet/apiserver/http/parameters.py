@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from flexlet.api import fielderrors, status
+from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Kind
 from flexlet.apiserver.contract.request import WriteOptions
 from flexlet.apiserver.http import bodies
@@ -49,6 +50,8 @@ def write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
     manager = query.get("fieldManager", "")
     if len(manager.encode()) > MAX_MANAGER_BYTES:
         errors.append(fielderrors.too_long("fieldManager", MAX_MANAGER_BYTES))
+    if not manager.isprintable():
+        errors += _unprintable("fieldManager", manager)
     if kind_name == "PatchOptions" and "force" in query:
         errors.append(fielderrors.forbidden("force", "may not be specified for non-apply patch"))
     if errors:
@@ -58,6 +61,17 @@ def write_options(exchange: Exchange, kind_name: str) -> WriteOptions:
         field_manager=manager,
         field_validation=validation or "Warn",
     )
+
+
+def _unprintable(field: str, text: str) -> list[FieldError]:
+    """Each character that cannot be shown, with its place in bytes."""
+    return [
+        fielderrors.invalid(
+            field, text, f"invalid character U+{ord(char):04X} (at position {len(text[:index].encode())})"
+        )
+        for index, char in enumerate(text)
+        if not char.isprintable()
+    ]
 
 
 def delete_query(query: Mapping[str, str]) -> DeleteOptions:

@@ -15,7 +15,7 @@ from flexlet.apiserver.http.bodies import Wanted
 from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.parameters import delete_query, patch_type, write_options
 from flexlet.apiserver.http.refusals import not_allowed, not_supported, unknown
-from flexlet.apiserver.rest import deleteoptions, finished, listoptions, patching, typed
+from flexlet.apiserver.rest import deleteoptions, finished, listoptions, naming, patching, typed
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
 from flexlet.apiserver.rest.handlers import Handled
@@ -135,7 +135,9 @@ class Resources:
         return self._answer(await self.rest.patch(call, patch), exchange, shape, media)
 
     async def _patch_body(self, exchange: Exchange, how: str, call: Call) -> Patch:
+        """The patch; that there is something to patch is looked at before what the patch says."""
         data = await bodies.read(exchange.request)
+        self.rest.require(call)
         return patching.read(how, data, checked=call.options.field_validation != typed.IGNORE)
 
     async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
@@ -162,6 +164,7 @@ class Resources:
         body = patch = None
         if verb in {"create", "update"}:
             body = await self._body(exchange, _wanted(kind, call.subresource), call.options.field_validation)
+            naming.place(call, body)
         elif how:
             patch = await self._patch_body(exchange, how, call)
         answer = await self.rest.handle(Handled(verb, call, body, patch))
@@ -171,7 +174,7 @@ class Resources:
         data = await bodies.read(exchange.request)
         media = bodies.media_type(exchange.request.headers)
         checked = validation != typed.IGNORE
-        body = bodies.decode(data, media, wanted, self.rest.registry, checked=checked)
+        body = bodies.decode(data, media, wanted, checked=checked)
         return bodies.settle(body, validation, wanted, exchange.warnings)
 
     async def _delete_options(self, exchange: Exchange) -> DeleteOptions:

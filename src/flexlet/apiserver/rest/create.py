@@ -46,7 +46,7 @@ async def _create_named(backend: Backend, call: Call, request: AdmissionRequest,
         raise backend.invalid(kind, obj, name, errors)
     call.warnings.extend(kind.strategy.warnings(obj))
     await backend.validate(request)
-    if naming.given_revision(metadata):
+    if naming.given_revision(metadata) and not call.options.dry_run:
         raise status.failure(500, message="resourceVersion should not be set on objects to be created")
     return await _store(backend, call.named(name), obj)
 

@@ -14,6 +14,7 @@ SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 MAX_GENERATED_BASE: Final = 58
 GENERATE_ATTEMPTS: Final = 8
+MAX_DIGITS: Final = 20  # of 2**64; what is longer is not even read
 SYSTEM_FIELDS: Final = (
     "creationTimestamp",
     "deletionTimestamp",
@@ -82,7 +83,8 @@ def given_revision(metadata: Object) -> int:
 
 def is_uint(text: str) -> bool:
     """Whether upstream's ParseUint reads it."""
-    return bool(text) and all(char in string.digits for char in text) and int(text) < 2**64
+    digits = bool(text) and all(char in string.digits for char in text)
+    return digits and len(text.lstrip("0")) <= MAX_DIGITS and int(text) < 2**64
 
 
 def uint_error(text: str) -> str:

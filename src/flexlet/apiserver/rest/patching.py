@@ -92,9 +92,11 @@ def decode(result: Result, of: Type | None, *, checked: bool) -> Decoded:
     """The patched object as one of its type, or the 422 on ``patch``."""
     if of is None:
         return Decoded(result.value)
-    reader = schema.convert if result.convert else schema.read_value
     try:
-        return reader(of, result.value, checked=checked)
+        if result.convert:
+            return schema.convert(of, result.value, checked=checked)
+        schema.require_kind(schema.interpret(result.value), schema.kind_of(of), result.value)
+        return schema.read_value(of, result.value, checked=checked)
     except Unreadable as fault:
         raise _invalid(result.shown(), fault.message) from None
 

@@ -42,6 +42,11 @@ class Rest:
             raise not_found(call)
         return Answer(finished.shown(call.kind, row.value), 200, call.kind)
 
+    def require(self, call: Call) -> None:
+        """NotFound unless the object is there."""
+        if self.backend.store.head(call.bucket, call.key) is None:
+            raise not_found(call)
+
     async def list(self, kind: Kind, namespace: str, options: ListOptions) -> Rows:
         """The objects of a kind, or a page of them, as rows."""
         selection = select(kind, self._facts, options.label_selector, options.field_selector)
