@@ -8,7 +8,7 @@ DecimalExponent) decides how it prints and never how it compares: ``1Gi == 10737
 - negative fractions round away from zero on the fast parse path; on the arbitrary-precision one they round
   towards zero, after wrapping at 64 bits of nano-units.
 
-Positions of our own: a decimal exponent beyond ±999 and a text beyond 256 characters are refused, so that
+Positions of our own: a decimal exponent beyond ±999 and a text beyond 2048 characters are refused, so that
 ``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts beyond 64 bits
 (``100E``) print in full and wrap evenly as integers, where upstream drops the suffix and answers 0 or a wrapped
 number depending on how they were written.
@@ -28,7 +28,7 @@ NANO: Final = 10**9
 MILLI: Final = 10**6
 MAX_INT64: Final = 2**63 - 1
 MAX_EXPONENT: Final = 999
-MAX_LENGTH: Final = 256
+MAX_LENGTH: Final = 2048
 
 _DECIMAL_SUFFIXES: Final = {
     "n": -9,
