@@ -32,18 +32,22 @@ def test_texts_mean_what_they_say(text: str) -> None:
 
 @given(quantities())
 def test_printing_loses_nothing(quantity: Quantity) -> None:
-    """Whatever is printed reads back as the same amount, and prints the same again."""
-    again = Quantity.parse(str(quantity))
+    """Whatever is printed reads back as the same amount, and prints the same again.
+
+    Only a binary amount that needs no suffix (``3125000``) reads back as a decimal one, and prints as such.
+    """
+    text = str(quantity)
+    again = Quantity.parse(text)
     assert again == quantity
-    assert str(again) == str(quantity)
+    assert str(again) == text or (quantity.family == BINARY_SI and text[-1].isdigit())
 
 
 @given(quantities())
 def test_canonical_text_is_shortest(quantity: Quantity) -> None:
-    """The mantissa is whole and cannot be shortened by a larger suffix."""
+    """The mantissa is whole and cannot be shortened by a larger suffix of its family."""
     text = str(quantity)
-    if quantity.family == BINARY_SI and text.endswith("i"):
-        assert int(text[:-2]) % 1024 != 0
+    if quantity.family == BINARY_SI and (text.endswith("i") or text[-1].isdigit()):
+        assert int(text.rstrip("KMGTPEi")) % 1024 != 0 or text in {"0", "1"}
     elif quantity.family == DECIMAL_EXPONENT:
         assert not text.partition("e")[0].endswith("000")
     else:
