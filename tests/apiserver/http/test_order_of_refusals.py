@@ -92,13 +92,11 @@ async def test_bodies_of_subresources_stay_in_their_namespace(admin: Client) -> 
 async def test_a_field_manager_must_be_printable(admin: Client) -> None:
     """Each character that is not is named with its place."""
     code, message = await refusal(admin, "POST", f"{MAPS}?fieldManager=a%00b%0A", {"metadata": {"name": "m"}})
-    assert (code, message) == (
-        422,
-        (
-            'CreateOptions.meta.k8s.io "" is invalid: [fieldManager: Invalid value: "a\\x00b\\n": invalid character'
-            ' U+0000 (at position 1), fieldManager: Invalid value: "a\\x00b\\n": invalid character U+000A (at'
-            " position 3)]"
-        ),
+    assert code == 422
+    assert message == (
+        'CreateOptions.meta.k8s.io "" is invalid: ['
+        'fieldManager: Invalid value: "a\\x00b\\n": invalid character U+0000 (at position 1), '
+        'fieldManager: Invalid value: "a\\x00b\\n": invalid character U+000A (at position 3)]'
     )
 
 
