@@ -11,7 +11,7 @@ import msgspec
 from flexlet.api import decode
 from flexlet.api.node import Node
 from flexlet.api.pod import ResourceList
-from flexlet.core.hollow.machine import MACHINE_ANNOTATION
+from flexlet.core.hollow.machine import HOLLOW_LABEL, MACHINE_ANNOTATION
 from flexlet.errors import ConfigError, FlexletError
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import NODES, Cluster
@@ -30,7 +30,7 @@ class Resized(msgspec.Struct, frozen=True):
 async def plug(cluster: Cluster, clock: Clock, name: str, cpus: int, memory: int, patience_s: float) -> Resized:
     """Add CPUs and bytes of memory (negative: take away) and wait until the node reports it."""
     before = decode.from_json(await cluster.get(NODES, "", name), Node)
-    if before.metadata.labels.get("flexlet.io/hollow") != "true":
+    if before.metadata.labels.get(HOLLOW_LABEL) != "true":
         raise ConfigError(f"node {name} is not a hollow node: its machine is plugged by its hypervisor")
     wanted_cpus = before.status.capacity["cpu"].value + cpus
     wanted_memory = before.status.capacity["memory"].value + memory

@@ -8,9 +8,9 @@ import msgspec
 
 from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object
+from flexlet.core.hollow.machine import HOLLOW_LABEL
 
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
-HOLLOW_LABEL: Final = "flexlet.io/hollow"
 STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
 _TRUE: Final = {"true", "1", "True", "TRUE", "t", "T"}
 

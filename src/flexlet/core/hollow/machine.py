@@ -12,6 +12,9 @@ from flexlet.core.machine.allocatable import Reservation, allocatable
 from flexlet.core.machine.capacity import capacity
 from flexlet.errors import InputError
 
+HOLLOW_LABEL: Final = "flexlet.io/hollow"
+"""``"true"`` on nodes that are simulated."""
+
 MACHINE_ANNOTATION: Final = "hollow.flexlet.io/machine"
 """JSON of cpu and memory: what `flexlet lab plug` writes and the fleet obeys."""
 
@@ -71,7 +74,7 @@ def node_object(name: str, machine: Machine, version: str, features: list[str], 
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
-        "flexlet.io/hollow": "true",
+        HOLLOW_LABEL: "true",
     }
     return {
         "kind": "Node",
