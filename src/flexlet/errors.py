@@ -52,7 +52,12 @@ class HostUnsupported(HostError):
 
 
 class RuntimeFault(FlexletError):
-    """A call to the container runtime failed."""
+    """A call to the container runtime failed; `code` is gRPC's word, such as NotFound, and `detail` its text."""
+
+    def __init__(self, message: str, *, code: str = "Unknown", detail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.detail = detail or message
 
 
 class HypervisorError(FlexletError):
