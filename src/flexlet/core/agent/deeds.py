@@ -1,0 +1,251 @@
+"""Everything the agent can do to a pod on its node, as data.
+
+Deeds of one decision run side by side; what must come after something else is decided in a later round, when its
+end has been observed. `key` names what a deed is about within its pod: while a deed of that key is under way no
+other one of that key is begun. Every deed may be repeated after a crash.
+"""
+
+from typing import Any
+
+import msgspec
+
+from flexlet.api.nodepod.handlers import Handler
+from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resize.steps import Step
+
+
+class Deed(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="deed"):
+    """Something done for one pod."""
+
+    uid: str
+
+    @property
+    def key(self) -> str:
+        """What the deed is about; unique among those under way for the pod."""
+        return type(self).__name__
+
+
+class Inspect(Deed, frozen=True, kw_only=True):
+    """Ask the runtime for everything it has of the pod, and the kernel for its cgroup; ends with Shown."""
+
+    usage: bool = False
+    """Whether memory in use must be read too, for limits about to go down."""
+
+
+class SaveAllocation(Deed, frozen=True, kw_only=True):
+    """Write a granted allocation durably; nothing of it is used before that."""
+
+    allocation: Allocation
+
+
+class ForgetPod(Deed, frozen=True, kw_only=True):
+    """Drop the pod from both checkpoints."""
+
+
+class CreatePodCgroup(Deed, frozen=True, kw_only=True):
+    """Make the pod's cgroup with its values, and record the pod level as actuated."""
+
+    path: str
+    files: dict[str, str]
+    actuated: Allocation
+
+    @property
+    def key(self) -> str:
+        """One at a time with its removal."""
+        return "cgroup"
+
+
+class RemovePodCgroup(Deed, frozen=True, kw_only=True):
+    """Kill what is left in the pod's cgroup and remove it."""
+
+    path: str
+
+    @property
+    def key(self) -> str:
+        """One at a time with its creation."""
+        return "cgroup"
+
+
+class MountVolumes(Deed, frozen=True, kw_only=True):
+    """Make the pod's directories and volumes, or bring their contents up to date."""
+
+    @property
+    def key(self) -> str:
+        """One at a time with their removal."""
+        return "volumes"
+
+
+class RemoveVolumes(Deed, frozen=True, kw_only=True):
+    """Take the volumes away; `everything` removes the pod's directory too."""
+
+    everything: bool = False
+
+    @property
+    def key(self) -> str:
+        """One at a time with their making."""
+        return "volumes"
+
+
+class RunSandbox(Deed, frozen=True, kw_only=True):
+    """Make the pod's sandbox."""
+
+    attempt: int
+
+    @property
+    def key(self) -> str:
+        """One sandbox deed at a time."""
+        return "sandbox"
+
+
+class StopSandbox(Deed, frozen=True, kw_only=True):
+    """Stop a sandbox and free its network."""
+
+    sandbox_id: str
+
+    @property
+    def key(self) -> str:
+        """One sandbox deed at a time."""
+        return "sandbox"
+
+
+class RemoveSandbox(Deed, frozen=True, kw_only=True):
+    """Forget a sandbox that has no containers."""
+
+    sandbox_id: str
+
+    @property
+    def key(self) -> str:
+        """One sandbox deed at a time."""
+        return "sandbox"
+
+
+class PullImage(Deed, frozen=True, kw_only=True):
+    """See to it that a container's image is here, as its pull policy says."""
+
+    container: str
+    image: str
+    policy: str
+
+    @property
+    def key(self) -> str:
+        """By container."""
+        return f"image/{self.container}"
+
+
+class StartContainer(Deed, frozen=True, kw_only=True):
+    """Make a container and start it, then run its postStart hook.
+
+    `actuated` is recorded before it is made: a container never has values that the record does not know.
+    """
+
+    container: str
+    attempt: int
+    sandbox_id: str
+    image_ref: str
+    actuated: Allocation
+
+    @property
+    def key(self) -> str:
+        """By container."""
+        return f"container/{self.container}"
+
+
+class StopContainer(Deed, frozen=True, kw_only=True):
+    """Run the preStop hook and stop a container, all within the grace given."""
+
+    container: str
+    container_id: str
+    grace_s: int
+    """Counted from the beginning of the deed."""
+    reason: str
+    """Why, as the Killing event says it."""
+    pre_stop: Handler | None = None
+    not_before: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """By container, apart from its start: a container whose hook hangs can be stopped."""
+        return f"stop/{self.container_id}"
+
+
+class RemoveContainer(Deed, frozen=True, kw_only=True):
+    """Forget an ended run of a container, its logs with it."""
+
+    container: str
+    container_id: str
+
+    @property
+    def key(self) -> str:
+        """By run."""
+        return f"remove/{self.container_id}"
+
+
+class TakeStep(Deed, frozen=True, kw_only=True):
+    """One step of a resize; what it leaves behind is recorded as actuated when it succeeded."""
+
+    step: Step
+    sandbox_id: str = ""
+    container_id: str = ""
+    path: str = ""
+    """The pod's cgroup."""
+
+    @property
+    def key(self) -> str:
+        """One step at a time."""
+        return "resize"
+
+
+class RunProbe(Deed, frozen=True, kw_only=True):
+    """Ask a container how it is."""
+
+    container: str
+    container_id: str
+    kind: str
+    """``startup``, ``readiness`` or ``liveness``."""
+
+    @property
+    def key(self) -> str:
+        """By container and kind."""
+        return f"probe/{self.kind}/{self.container}"
+
+
+class ReportStatus(Deed, frozen=True, kw_only=True):
+    """Write the pod's status to the API."""
+
+    status: dict[str, Any]
+
+    @property
+    def key(self) -> str:
+        """One report at a time; the newest wins."""
+        return "status"
+
+
+class FinishDelete(Deed, frozen=True, kw_only=True):
+    """Delete the pod from the API: it has ended and its status is known there."""
+
+    @property
+    def key(self) -> str:
+        """Never together with a report."""
+        return "status"
+
+
+PodDeed = (
+    Inspect
+    | SaveAllocation
+    | ForgetPod
+    | CreatePodCgroup
+    | RemovePodCgroup
+    | MountVolumes
+    | RemoveVolumes
+    | RunSandbox
+    | StopSandbox
+    | RemoveSandbox
+    | PullImage
+    | StartContainer
+    | StopContainer
+    | RemoveContainer
+    | TakeStep
+    | RunProbe
+    | ReportStatus
+    | FinishDelete
+)

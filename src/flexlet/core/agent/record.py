@@ -1,0 +1,144 @@
+"""The agent's picture of one pod, frozen; a change makes a new one.
+
+Three sizes are kept apart: desired is in `pod`, allocated in `allocation` (written durably before it is used),
+actuated in `actuated`. What the runtime and the kernel show is in `shown` and `cgroup`; they are None until they
+were looked at once, and nothing is decided before that.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api.nodepod import NodePod
+from flexlet.core.agent.observations import API
+from flexlet.core.resize import conditions
+from flexlet.core.resize.allocation import NOTHING, Allocation
+from flexlet.core.resize.conditions import ResizeConditions
+from flexlet.core.resize.podcgroup import PodCgroup
+from flexlet.core.resize.safety import MemoryUsage
+from flexlet.core.runtime.shown import RuntimePod
+
+UNDECIDED: Final = "Undecided"
+ADMITTED: Final = "Admitted"
+REJECTED: Final = "Rejected"
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """The node itself ends the pod: evicted, preempted, past its deadline, rejected, shut down."""
+
+    reason: str = ""
+    message: str = ""
+    grace_s: int | None = None
+    """None: the pod's own."""
+    failed: bool = True
+    """Whether the phase becomes Failed with reason and message, whatever the exit codes."""
+    disruption: str = ""
+    """Message of a DisruptionTarget condition with reason TerminationByKubelet; empty for none."""
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a container does not start: what its waiting state shows."""
+
+    reason: str
+    message: str = ""
+    at: float = 0.0
+
+
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the next attempt waits: the delay in force and when it was decided."""
+
+    delay_s: float
+    since: float
+    identity: int = 0
+    """What the delay is about (image, resources): another one starts anew."""
+
+
+class ImageState(msgspec.Struct, frozen=True, kw_only=True):
+    """A container's image: here, or why not."""
+
+    ref: str = ""
+    user: int | None = None
+    username: str = ""
+    for_attempt: int = -1
+    """Which attempt of the container it was made sure for (the policy Always asks each time)."""
+
+
+class ProbeState(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known from one probe of one run of a container."""
+
+    container_id: str = ""
+    result: str = ""
+    """``success``, ``failure`` or empty while undecided."""
+    streak: int = 0
+    """Consecutive equal answers."""
+    last_answer: str = ""
+    next_at: float = 0.0
+    on_hold: bool = False
+    """Whether the run was given up: no more questions until the next run."""
+
+
+class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the agent knows of one pod."""
+
+    pod: NodePod
+    source: str = API
+    seen_at: float = 0.0
+    gone: bool = False
+    """Whether the source no longer has it: stop at once, tell nobody."""
+    unsupported: tuple[str, ...] = ()
+
+    admission: str = UNDECIDED
+    allocation: Allocation | None = None
+    actuated: Allocation = NOTHING
+    resize: ResizeConditions = conditions.NONE
+    failed_steps: frozenset[str] = frozenset()
+    """Subjects of steps that failed in the present attempt to resize."""
+    retry_resize_at: float = 0.0
+
+    shown: RuntimePod | None = None
+    messages: dict[str, str] = {}
+    has_cgroup: bool | None = None
+    cgroup: PodCgroup | None = None
+    usage: MemoryUsage | None = None
+    ips: tuple[str, ...] = ()
+    """The last known ones: a stopped sandbox shows none."""
+
+    volumes: bool = False
+    """Whether they are mounted."""
+    refresh_volumes_at: float = 0.0
+    sandbox_retry_at: float = 0.0
+    volumes_retry_at: float = 0.0
+
+    images: dict[str, ImageState] = {}
+    troubles: dict[str, Trouble] = {}
+    crashes: dict[str, Backoff] = {}
+    pulls: dict[str, Backoff] = {}
+    probes: dict[str, ProbeState] = {}
+    """By ``kind/container``."""
+
+    underway: dict[str, float] = {}
+    """Keys of the deeds that have begun and not ended, and when they began."""
+
+    ending: Ending | None = None
+    stopping_since: float | None = None
+    grace_s: int | None = None
+    """The shortest grace decided so far; it may only shrink."""
+    stopped: bool = False
+    """Whether all its containers and sandboxes are stopped for good."""
+    cleaned: bool = False
+    """Whether its volumes and its cgroup are gone."""
+
+    started_at: str = ""
+    """status.startTime."""
+    reported: dict[str, Any] | None = None
+    """The status that the API has, as far as we know."""
+    report_retry_at: float = 0.0
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return self.pod.metadata.uid
+
+    def is_underway(self, key: str) -> bool:
+        """Whether a deed of this key has begun and not ended."""
+        return key in self.underway
