@@ -1,6 +1,5 @@
 """What is known of a container's health."""
 
-from flexlet.api.nodepod.handlers import Probe
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
 
@@ -23,7 +22,7 @@ def is_ready(record: PodRecord, setup: NodeSetup, container: str) -> bool:
     return True
 
 
-def failed_liveness(record: PodRecord, container: str) -> tuple[str, Probe] | None:
-    """The kind (``liveness`` or ``startup``) and the probe that condemned the present run; None if none did."""
+def failed_liveness(record: PodRecord, container: str) -> str | None:
+    """The probe that condemned the present run, ``startup`` or ``liveness``; None if none did."""
     del record, container
     return None
