@@ -1,8 +1,8 @@
 """The directories of pods on the node: volumes, hosts files, termination logs, container logs.
 
 Where things lie follows the kubelet: ``<root>/pods/<uid>/volumes/kubernetes.io~empty-dir/<name>``,
-``<root>/pods/<uid>/etc-hosts``, ``<root>/pods/<uid>/containers/<container>/<hex>``. Failures are `HostError`. Every
-call may be repeated.
+``<root>/pods/<uid>/etc-hosts``, ``<root>/pods/<uid>/containers/<container>/<hex>``. Failures are `HostError`.
+Every call may be repeated.
 """
 
 from collections.abc import Sequence

@@ -89,6 +89,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     admission: str = UNDECIDED
     allocation: Allocation | None = None
+    granted: Allocation | None = None
+    """Decided, and on its way to the disk; counts as held, is used by nobody yet."""
     actuated: Allocation = NOTHING
     resize: ResizeConditions = conditions.NONE
     failed_steps: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What a pod's volumes consist of, ready to be laid out on disk; and what they and the environment are made from."""
+"""What a pod's volumes consist of, ready to be laid out on disk, and what they are made from."""
 
 import msgspec
 

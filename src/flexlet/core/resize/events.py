@@ -28,12 +28,12 @@ _COMPONENT: Final = "kubelet"
 
 def started(pod: Pod) -> RecordEvent:
     """The node has granted the resize."""
-    return _about(pod, NORMAL, STARTED, _summary("Pod resize started", pod, pod.metadata.generation))
+    return about(pod, NORMAL, STARTED, _summary("Pod resize started", pod, pod.metadata.generation))
 
 
 def completed(pod: Pod, generation: int) -> RecordEvent:
     """Everything that was allocated is actuated; `generation` is that of the resize, not of the pod."""
-    return _about(pod, NORMAL, COMPLETED, _summary("Pod resize completed", pod, generation))
+    return about(pod, NORMAL, COMPLETED, _summary("Pod resize completed", pod, generation))
 
 
 def refused(pod: Pod, refusal: Deferred | Infeasible) -> RecordEvent:
@@ -41,34 +41,35 @@ def refused(pod: Pod, refusal: Deferred | Infeasible) -> RecordEvent:
     generation = pod.metadata.generation
     if isinstance(refusal, Infeasible):
         text = _summary("Pod resize Infeasible", pod, generation, refusal.message)
-        return _about(pod, WARNING, INFEASIBLE, text)
+        return about(pod, WARNING, INFEASIBLE, text)
     text = _summary(f"Pod resize {refusal.detail}", pod, generation, refusal.message)
-    return _about(pod, WARNING, DEFERRED, text)
+    return about(pod, WARNING, DEFERRED, text)
 
 
 def failed(pod: Pod, generation: int, error: str) -> RecordEvent:
     """An attempt to actuate failed, and will be made again."""
-    return _about(pod, WARNING, ERROR, _summary("Pod resize error", pod, generation, error))
+    return about(pod, WARNING, ERROR, _summary("Pod resize error", pod, generation, error))
 
 
 def restarting(pod: Pod, container: str, *, init: bool = False) -> RecordEvent:
     """A container is stopped because its resizePolicy asks for it."""
     place = f"spec.{'initContainers' if init else 'containers'}{{{container}}}"
-    return _about(pod, NORMAL, KILLING, f"Container {container} resize requires restart", fieldPath=place)
+    return about(pod, NORMAL, KILLING, f"Container {container} resize requires restart", fieldPath=place)
 
 
 def preempted(pod: Pod) -> RecordEvent:
     """The pod must go so that a critical one can grow."""
-    return _about(pod, WARNING, PREEMPTING, "Preempted in order to admit critical pod")
+    return about(pod, WARNING, PREEMPTING, "Preempted in order to admit critical pod")
 
 
 def features_missing(pod: Pod, names: tuple[str, ...]) -> RecordEvent:
     """The new spec needs features that this node does not declare."""
     text = f"Pod requires node features that are not available: {', '.join(names)}"
-    return _about(pod, WARNING, FEATURES_MISSING, text)
+    return about(pod, WARNING, FEATURES_MISSING, text)
 
 
-def _about(pod: Pod, kind: str, reason: str, message: str, **more: str) -> RecordEvent:
+def about(pod: Pod, kind: str, reason: str, message: str, **more: str) -> RecordEvent:
+    """An event of the node about a pod; `more` names a part of it (fieldPath)."""
     meta = pod.metadata
     about = {"kind": "Pod", "apiVersion": "v1", "namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
     return RecordEvent(about=about | more, type=kind, reason=reason, message=message, component=_COMPONENT)

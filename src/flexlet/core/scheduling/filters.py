@@ -54,10 +54,11 @@ def exceeds_allocatable(pod: WaitingPod, node: NodeInfo) -> bool:
 
 def ports_reason(pod: WaitingPod, node: NodeInfo) -> str:
     """A refusal when a host port is taken."""
-    return PORTS if any(_taken(port, node.ports) for port in pod.ports) else ""
+    return PORTS if any(is_taken(port, node.ports) for port in pod.ports) else ""
 
 
-def _taken(wanted: HostPort, used: Iterable[HostPort]) -> bool:
+def is_taken(wanted: HostPort, used: Iterable[HostPort]) -> bool:
+    """Whether someone else listens where `wanted` would."""
     protocol, address, port = wanted
     return any(
         port == other_port

@@ -1,0 +1,173 @@
+"""Decisions that concern more than one pod: who may come in, whose resize is granted, who must make way.
+
+A grant is a deed, not a fact: it counts as held at once, and is used only when the ledger has it on disk. While a
+grant is on its way no other is decided, so that every pass sees what the one before it gave away.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from flexlet.api.units import PodUid
+from flexlet.core.actions import RecordEvent
+from flexlet.core.agent import admission
+from flexlet.core.agent.admission import Admitted, Rejected
+from flexlet.core.agent.deeds import PodDeed, SaveAllocation
+from flexlet.core.agent.observations import Done, Finished
+from flexlet.core.agent.record import ADMITTED, REJECTED, Ending, PodRecord
+from flexlet.core.agent.world import World, active
+from flexlet.core.resize import admit, conditions, events, pending, triggers
+from flexlet.core.resize.allocation import Allocation, is_pending
+from flexlet.core.resize.infeasible import NodeRules
+from flexlet.core.resize.pending import Outcome
+from flexlet.core.resize.verdict import Preempting
+
+PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
+REJECTION = "Pod was rejected: "
+_RETRY_S = 10.0
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """What follows: the new world, what to do, what to tell, and whose records changed."""
+
+    world: World
+    deeds: tuple[PodDeed, ...] = ()
+    events: tuple[RecordEvent, ...] = ()
+    touched: frozenset[str] = frozenset()
+
+
+def settle(world: World, now: float) -> Settlement:
+    """Let in who may come in, then look at the waiting resizes if there is a reason to."""
+    if not world.listed:
+        return Settlement(world=world)
+    house = _House(world, now)
+    house.admit()
+    house.resize()
+    return house.settlement()
+
+
+def granted(world: World, finished: Finished, now: float) -> Settlement:
+    """The ledger has answered: a grant becomes an allocation, or is taken back."""
+    deed = finished.deed
+    record = world.pods.get(deed.uid)
+    if not isinstance(deed, SaveAllocation) or record is None:
+        return Settlement(world=world)
+    running = {key: since for key, since in record.underway.items() if key != deed.key}
+    record = msgspec.structs.replace(record, underway=running, granted=None)
+    told: tuple[RecordEvent, ...] = ()
+    if not isinstance(finished.outcome, Done):
+        world = msgspec.structs.replace(world, look_again_at=now + _RETRY_S)
+    elif record.admission == ADMITTED:
+        generation = record.pod.metadata.generation
+        told = (events.started(record.pod),)
+        resize = conditions.allocated(generation, now)
+        record = msgspec.structs.replace(
+            record, allocation=deed.allocation, resize=resize, failed_steps=frozenset()
+        )
+    else:
+        record = msgspec.structs.replace(record, allocation=deed.allocation, admission=ADMITTED)
+        world = world.because(triggers.PODS_ADDED if is_pending(record.pod, deed.allocation) else None)
+    return Settlement(world=world.with_pods({record.uid: record}), events=told, touched=frozenset({record.uid}))
+
+
+class _House:
+    """One pass over the node; later questions see the answers to earlier ones."""
+
+    def __init__(self, world: World, now: float) -> None:
+        self.world = world
+        self.now = now
+        self.deeds: list[PodDeed] = []
+        self.events: list[RecordEvent] = []
+        self.touched: set[str] = set()
+
+    def settlement(self) -> Settlement:
+        return Settlement(
+            world=self.world,
+            deeds=tuple(self.deeds),
+            events=tuple(self.events),
+            touched=frozenset(self.touched),
+        )
+
+    def admit(self) -> None:
+        for record in admission.undecided(self.world):
+            verdict = admission.ask(record, self.world)
+            match verdict:
+                case Admitted(allocation=allocation):
+                    self._grant(record, allocation)
+                case Rejected():
+                    self._reject(record, verdict)
+                case Preempting(victims=victims):
+                    self._make_way(victims)
+
+    def resize(self) -> None:
+        world = self.world
+        due = world.look_again_at is not None and world.look_again_at <= self.now
+        if (not world.trigger and not due) or any(each.granted is not None for each in world.pods.values()):
+            return
+        trigger = world.trigger or triggers.PERIODIC
+        view = _view(world)
+        waiting = world.waiting
+        for uid, facts in view.pods.items():
+            if not facts.leaving and is_pending(facts.pod, facts.allocation, world.setup.gates):
+                waiting = pending.push(waiting, uid, view)
+        self._follow(pending.evaluate(waiting, view, trigger, self.now))
+
+    def _follow(self, outcome: Outcome) -> None:
+        self.world = msgspec.structs.replace(
+            self.world, waiting=outcome.waiting, trigger="", look_again_at=outcome.wake_at
+        )
+        for uid, after in outcome.conditions.items():
+            if uid not in outcome.granted and uid in outcome.sync:
+                self._put(msgspec.structs.replace(self.world.pods[uid], resize=after))
+        for uid, allocation in outcome.granted.items():
+            self._grant(self.world.pods[uid], allocation)
+        # What is told of a grant is told when it is durable; see `granted`.
+        self.events += [each for each in outcome.events if each.reason != events.STARTED]
+        self._end(outcome.preempt)
+
+    def _grant(self, record: PodRecord, allocation: Allocation) -> None:
+        deed = SaveAllocation(uid=record.uid, allocation=allocation)
+        underway = {**record.underway, deed.key: self.now}
+        self._put(msgspec.structs.replace(record, granted=allocation, underway=underway))
+        self.deeds.append(deed)
+
+    def _reject(self, record: PodRecord, verdict: Rejected) -> None:
+        ending = Ending(reason=verdict.reason, message=REJECTION + verdict.message)
+        self._put(msgspec.structs.replace(record, admission=REJECTED, ending=ending))
+        self.events.append(events.about(record.pod, events.WARNING, verdict.reason, verdict.message))
+
+    def _make_way(self, victims: Iterable[str]) -> None:
+        self.events += [events.preempted(self.world.pods[uid].pod) for uid in victims if uid in self.world.pods]
+        self._end(victims)
+
+    def _end(self, victims: Iterable[str]) -> None:
+        for uid in victims:
+            record = self.world.pods[uid]
+            if record.ending is None:
+                self._put(msgspec.structs.replace(record, ending=Ending(failed=False, disruption=PREEMPTED)))
+
+    def _put(self, record: PodRecord) -> None:
+        self.world = self.world.with_pods({record.uid: record})
+        self.touched.add(record.uid)
+
+
+def _view(world: World) -> pending.World:
+    """The pods as the waiting list sees them: those that were let in."""
+    setup = world.setup
+    rules = NodeRules(gates=setup.gates, cgroups=setup.cgroups, swap_controller=setup.host.swap_controller)
+    return pending.World(
+        node=admit.NodeFacts(
+            allocatable=setup.allocatable,
+            rules=rules,
+            pressures=world.pressures,
+            shutting_down=world.shutting_down,
+        ),
+        pods={
+            PodUid(uid): pending.PodFacts(
+                record.pod, record.allocation, record.resize, admission.is_leaving(record)
+            )
+            for uid, record in active(world).items()
+            if record.admission == ADMITTED and record.allocation is not None
+        },
+        ready=world.listed,
+    )
