@@ -1,0 +1,1 @@
+"""Messages generated from cri.proto by tools/cri/generate; not edited by hand."""
