@@ -1,0 +1,1 @@
+"""Container log files on disk: reading and following them for ``kubectl logs``, and keeping them small."""
