@@ -63,6 +63,8 @@ class Done(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     user: int | None = None
     username: str = ""
     """Of PullImage: whom the image runs as."""
+    hook_failure: str = ""
+    """Of StopContainer: why its preStop hook failed."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api.nodepod import NodePod
+from flexlet.api.units import PodUid
 from flexlet.core.agent.observations import API
 from flexlet.core.resize import conditions
 from flexlet.core.resize.allocation import NOTHING, Allocation
@@ -83,6 +84,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     pod: NodePod
     source: str = API
     seen_at: float = 0.0
+    mirror: NodePod | None = None
+    """Of a static pod: its mirror in the API, once there is one."""
     gone: bool = False
     """Whether the source no longer has it: stop at once, tell nobody."""
     unsupported: tuple[str, ...] = ()
@@ -140,6 +143,16 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     def uid(self) -> str:
         """The pod's."""
         return self.pod.metadata.uid
+
+    @property
+    def pod_uid(self) -> PodUid:
+        """The same, as what it is."""
+        return PodUid(self.pod.metadata.uid)
+
+    @property
+    def api_pod(self) -> NodePod:
+        """The object in the API that stands for the pod: itself, or the mirror of a static one."""
+        return self.pod if self.mirror is None else self.mirror
 
     def is_underway(self, key: str) -> bool:
         """Whether a deed of this key has begun and not ended."""

@@ -1,0 +1,121 @@
+"""Make and start a container, and forget one that ended.
+
+The order is the kubelet's: configuration, the actuated record, create, start, log link, postStart hook. Each stage
+fails with the reason that a waiting container shows.
+"""
+
+from typing import Final
+
+from flexlet.api.nodepod import NodeContainer, NodePod
+from flexlet.core.agent.deeds import RemoveContainer, StartContainer
+from flexlet.core.agent.observations import Done, Failed, Outcome
+from flexlet.core.agent.record import ImageState, PodRecord
+from flexlet.core.agent.world import World
+from flexlet.core.containers import container as making
+from flexlet.core.containers import environment, hosts, mounts, names, sandbox
+from flexlet.core.containers.contents import Problem
+from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
+from flexlet.engine.agent.hands import hooks
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.errors import RuntimeFault
+
+CONFIG_ERROR: Final = "CreateContainerConfigError"
+CREATE_ERROR: Final = "CreateContainerError"
+RUN_ERROR: Final = "RunContainerError"
+HOOK_ERROR: Final = "PostStartHookError"
+
+
+async def start(tools: Tools, deed: StartContainer, record: PodRecord, world: World) -> Outcome:
+    """From a pod's spec to a running process."""
+    pod = sandbox.as_allocated(record, world.setup)
+    container = making.named(pod, deed.container)
+    config = await _config(tools, deed, record, world, pod, container)
+    if isinstance(config, Problem):
+        return Failed(reason=CONFIG_ERROR, message=config.message, stage="config")
+    around = sandbox.sandbox_config(pod, world.setup, 0)
+    if isinstance(around, Problem):
+        return Failed(reason=CONFIG_ERROR, message=around.message, stage="config")
+    await tools.ledger.actuated.put(record.pod_uid, deed.actuated)
+    return await _run(tools, deed, pod, container, config, around, world, record)
+
+
+async def _config(
+    tools: Tools, deed: StartContainer, record: PodRecord, world: World, pod: NodePod, container: NodeContainer
+) -> ContainerConfig | Problem:
+    material = await tools.objects.material(pod, environment.references(container))
+    envs = environment.resolve(pod, container, world.setup, material, record.ips)
+    if isinstance(envs, Problem):
+        return envs
+    paths = await _subpaths(tools, pod, container, world, envs)
+    if isinstance(paths, Problem):
+        return paths
+    hosts_text = hosts.text(pod, world.setup, record.ips)
+    hosts_path = await tools.files.write_hosts(record.uid, hosts_text) if hosts_text is not None else ""
+    last_words = await tools.files.new_termination_log(record.uid, container.name)
+    await tools.files.make_log_directory(names.log_directory(pod, world.setup), container.name)
+    return making.container_config(
+        making.Making(
+            pod=pod,
+            container=container,
+            setup=world.setup,
+            attempt=deed.attempt,
+            image=record.images.get(container.name, ImageState(ref=deed.image_ref)),
+            envs=envs,
+            mounts=mounts.mounts(pod, container, world.setup, paths, hosts_path, last_words),
+            target_id=_target_id(record, container),
+        )
+    )
+
+
+def _target_id(record: PodRecord, container: NodeContainer) -> str:
+    found = record.shown.newest(container.target_container_name) if record.shown is not None else None
+    return found.id if found is not None else ""
+
+
+async def _subpaths(
+    tools: Tools, pod: NodePod, container: NodeContainer, world: World, envs: tuple[tuple[str, str], ...]
+) -> dict[int, str] | Problem:
+    wanted = mounts.subpaths(pod, container, world.setup, envs)
+    if isinstance(wanted, Problem):
+        return wanted
+    uid = pod.metadata.uid
+    return {
+        each.index: await tools.files.subpath(uid, each.volume_path, each.sub_path, container.name, each.index)
+        for each in wanted
+    }
+
+
+async def _run(
+    tools: Tools,
+    deed: StartContainer,
+    pod: NodePod,
+    container: NodeContainer,
+    config: ContainerConfig,
+    around: SandboxConfig,
+    world: World,
+    record: PodRecord,
+) -> Outcome:
+    try:
+        made = await tools.runtime.create_container(deed.sandbox_id, config, around)
+    except RuntimeFault as fault:
+        return Failed(reason=CREATE_ERROR, message=fault.detail, stage="create")
+    try:
+        await tools.runtime.start_container(made)
+    except RuntimeFault as fault:
+        return Failed(reason=RUN_ERROR, message=fault.detail, stage="start", id=made)
+    log = f"{around.log_directory}/{config.log_path}"
+    await tools.files.link_log(log, names.log_link(pod, container.name, made))
+    if container.lifecycle is None or container.lifecycle.post_start is None:
+        return Done(id=made)
+    failure = await hooks.run(tools, pod, container, container.lifecycle.post_start, made, record.ips)
+    return Failed(reason=HOOK_ERROR, message=failure, stage="hook", id=made) if failure else Done(id=made)
+
+
+async def remove(tools: Tools, deed: RemoveContainer, record: PodRecord, world: World) -> Outcome:
+    """Remove its logs first: once the runtime has forgotten it nobody knows where they are."""
+    run = next((r for r in record.shown.containers if r.id == deed.container_id), None) if record.shown else None
+    if run is not None:
+        path = run.log_path or names.log_path(record.pod, world.setup, run.name, run.attempt)
+        await tools.files.remove_logs(path, names.log_link(record.pod, run.name, run.id))
+    await tools.runtime.remove_container(deed.container_id)
+    return Done()

@@ -1,0 +1,95 @@
+"""See to it that an image is here, as the pull policy says, one pull at a time unless told otherwise.
+
+Pulls wait in line for the runtime (`serial`), and not more than so many begin in a second. Credentials are tried
+one after another; without any the image is pulled without. Follows the kubelet's image manager.
+"""
+
+import asyncio
+from typing import Final
+
+from flexlet.core.agent.deeds import PullImage
+from flexlet.core.agent.observations import Done, Failed, Outcome
+from flexlet.core.agent.record import PodRecord
+from flexlet.core.agent.world import World
+from flexlet.core.containers import images, sandbox
+from flexlet.core.containers.contents import Problem
+from flexlet.core.runtime.configs import PullCredentials, SandboxConfig
+from flexlet.core.runtime.shown import Image
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.errors import RuntimeFault
+
+ALWAYS: Final = "Always"
+NEVER: Final = "Never"
+
+
+class Puller:
+    """The line of those who wait for an image."""
+
+    def __init__(self, tools: Tools, parallel: int | None = 1) -> None:
+        self._tools = tools
+        self._line = asyncio.Semaphore(parallel) if parallel else None
+
+    async def pull(self, deed: PullImage, record: PodRecord, world: World) -> Outcome:
+        """Done with what the image is known by."""
+        name = images.normalized(deed.image)
+        if isinstance(name, Problem):
+            return Failed(reason="InvalidImageName", message=name.message)
+        try:
+            found = await self._tools.runtime.image(name) if deed.policy != ALWAYS else None
+        except RuntimeFault as fault:
+            return Failed(reason="ImageInspectError", message=f'Failed to inspect image "": {fault.detail}')
+        if found is not None:
+            return _here(found)
+        if deed.policy == NEVER:
+            text = f'Container image "{deed.image}" is not present with pull policy of Never'
+            return Failed(reason="ErrImageNeverPull", message=text)
+        return await self._fetch(name, deed, record, world)
+
+    async def _fetch(self, name: str, deed: PullImage, record: PodRecord, world: World) -> Outcome:
+        config = sandbox.sandbox_config(sandbox.as_allocated(record, world.setup), world.setup, 0)
+        around = None if isinstance(config, Problem) else config
+        credentials = await self._credentials(record, name)
+        asked = self._tools.clock.monotonic()
+        if self._line is None:
+            return await self._try(name, deed, credentials, around, asked)
+        async with self._line:
+            return await self._try(name, deed, credentials, around, asked)
+
+    async def _try(
+        self,
+        name: str,
+        deed: PullImage,
+        credentials: tuple[PullCredentials, ...],
+        around: SandboxConfig | None,
+        asked: float,
+    ) -> Outcome:
+        began = self._tools.clock.monotonic()
+        fault: RuntimeFault | None = None
+        for each in credentials or (None,):
+            try:
+                ref = await self._tools.runtime.pull(name, each, around)
+            except RuntimeFault as failed:
+                fault = failed
+                continue
+            image = await self._tools.runtime.image(ref)
+            return _pulled(ref, image, began - asked)
+        assert fault is not None  # noqa: S101 there is at least one try
+        problem = images.pull_problem(deed.image, fault.code, fault.detail)
+        return Failed(reason=problem.subject, message=problem.message)
+
+    async def _credentials(self, record: PodRecord, name: str) -> tuple[PullCredentials, ...]:
+        references = images.references(record.pod)
+        material = await self._tools.objects.material(record.pod, references)
+        return images.credentials(record.pod, material, name)
+
+
+def _here(image: Image) -> Done:
+    return Done(image_ref=image.id, user=image.uid, username=image.username, size=image.size)
+
+
+def _pulled(ref: str, image: Image | None, waited_s: float) -> Done:
+    if image is None:
+        return Done(image_ref=ref, pulled=True, waited_s=waited_s)
+    return Done(
+        image_ref=ref, pulled=True, waited_s=waited_s, user=image.uid, username=image.username, size=image.size
+    )

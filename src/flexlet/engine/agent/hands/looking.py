@@ -1,0 +1,78 @@
+"""Look at a pod: what the runtime has of it, how its cgroup reads, what ended containers said last."""
+
+from typing import Final
+
+from flexlet.core.agent.deeds import Inspect
+from flexlet.core.agent.observations import Done, Outcome, Shown
+from flexlet.core.agent.record import PodRecord
+from flexlet.core.agent.world import World
+from flexlet.core.cgroups.paths import pod_path
+from flexlet.core.containers import lastwords
+from flexlet.core.resize import podcgroup
+from flexlet.core.resize.podcgroup import PodCgroup
+from flexlet.core.resize.safety import MemoryUsage
+from flexlet.core.resources.qos import recorded_qos_class
+from flexlet.core.runtime.shown import EXITED, Container, RuntimePod
+from flexlet.engine.agent.hands.tools import Tools
+
+_FILES: Final = ("cpu.weight", "cpu.max", "memory.max")
+_IN_USE: Final = "memory.current"
+
+
+async def inspect(tools: Tools, deed: Inspect, record: PodRecord, world: World) -> Outcome:
+    """Look, and tell what was seen."""
+    await show(tools, record, world, usage=deed.usage)
+    return Done()
+
+
+async def show(tools: Tools, record: PodRecord, world: World, *, usage: bool = False) -> None:
+    """Tell the mailbox what the pod looks like now."""
+    pod = await tools.runtime.inspect(record.uid)
+    path = cgroup_path(record, world)
+    texts = await tools.cgroups.read(path, _FILES)
+    tools.tell(
+        Shown(
+            pod=pod,
+            has_cgroup=bool(texts) or await tools.cgroups.exists(path),
+            cgroup=_reading(texts),
+            usage=await _usage(tools, path, pod) if usage else None,
+            messages=await _last_words(tools, record, pod),
+        )
+    )
+
+
+def cgroup_path(record: PodRecord, world: World) -> str:
+    """Where the pod's cgroup lies."""
+    return pod_path(recorded_qos_class(record.pod), record.pod_uid, world.setup.driver)
+
+
+def _reading(texts: dict[str, str]) -> PodCgroup | None:
+    return podcgroup.of_files(texts) if all(name in texts for name in _FILES) else None
+
+
+async def _usage(tools: Tools, path: str, pod: RuntimePod) -> MemoryUsage:
+    """Memory in use by the pod and by each of its running containers."""
+    total = await tools.cgroups.read(path, (_IN_USE,))
+    names = {each.id: each.name for each in pod.running}
+    containers = {}
+    for child in await tools.cgroups.children(path):
+        name = next((names[key] for key in names if key in child), None)
+        if name is not None and (text := (await tools.cgroups.read(f"{path}/{child}", (_IN_USE,))).get(_IN_USE)):
+            containers[name] = int(text)
+    return MemoryUsage(int(total[_IN_USE]) if _IN_USE in total else None, containers)
+
+
+async def _last_words(tools: Tools, record: PodRecord, pod: RuntimePod) -> dict[str, str]:
+    """Termination messages of ended runs; what is known already is not read again."""
+    ended = [each for each in pod.containers if each.state == EXITED]
+    known = {each.id: record.messages[each.id] for each in ended if each.id in record.messages}
+    unread = [each for each in ended if each.id not in known]
+    return known | {each.id: await _read(tools, record, each) for each in unread}
+
+
+async def _read(tools: Tools, record: PodRecord, run: Container) -> str:
+    wanted = lastwords.wanted(record.pod, run)
+    text = await tools.files.read_end(wanted.path, wanted.limit_bytes) if wanted.path else ""
+    if text or not wanted.log_path:
+        return text
+    return await tools.files.tail(wanted.log_path, wanted.log_lines, wanted.log_bytes)

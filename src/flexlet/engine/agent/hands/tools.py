@@ -1,0 +1,41 @@
+"""What the hands work with: every port, and the agent's own books."""
+
+from collections.abc import Callable
+
+from flexlet.core.agent.observations import PodObservation
+from flexlet.engine.agent.ledger import Ledger
+from flexlet.engine.agent.objects import Objects
+from flexlet.ports.cgroups import CgroupTree
+from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster
+from flexlet.ports.podfiles import PodFiles
+from flexlet.ports.prober import Prober
+from flexlet.ports.runtime import Runtime
+
+Tell = Callable[[PodObservation], None]
+
+
+class Tools:
+    """Handed to every hand; holds, does nothing."""
+
+    def __init__(
+        self,
+        *,
+        runtime: Runtime,
+        cgroups: CgroupTree,
+        files: PodFiles,
+        prober: Prober,
+        cluster: Cluster,
+        clock: Clock,
+        ledger: Ledger,
+    ) -> None:
+        self.runtime = runtime
+        self.cgroups = cgroups
+        self.files = files
+        self.prober = prober
+        self.cluster = cluster
+        self.clock = clock
+        self.ledger = ledger
+        self.objects = Objects(cluster, clock)
+        self.tell: Tell = lambda _: None
+        """Set by whoever owns the mailbox."""

@@ -1,0 +1,29 @@
+"""Make a pod's volumes, keep their contents current, and take them away."""
+
+from flexlet.core.agent.deeds import MountVolumes, RemoveVolumes
+from flexlet.core.agent.observations import Done, Failed, Outcome
+from flexlet.core.agent.record import PodRecord
+from flexlet.core.agent.world import World
+from flexlet.core.containers import sandbox, volumes
+from flexlet.core.containers.contents import Problem
+from flexlet.engine.agent.hands.tools import Tools
+
+
+async def mount(tools: Tools, _: MountVolumes, record: PodRecord, world: World) -> Outcome:
+    """Fetch what they are made from, and lay them out."""
+    pod = sandbox.as_allocated(record, world.setup)
+    material = await tools.objects.material(pod, volumes.references(pod), volumes.tokens(pod))
+    contents = volumes.contents(pod, world.setup, material, record.ips, record.seen_at)
+    if isinstance(contents, Problem):
+        return Failed(message=contents.message, detail=contents.subject)
+    await tools.files.prepare(record.uid, contents, pod.spec.security_context.fs_group)
+    return Done()
+
+
+async def remove(tools: Tools, deed: RemoveVolumes, record: PodRecord, _: World) -> Outcome:
+    """Unmount, and remove the whole directory if nothing of the pod is left."""
+    if deed.everything:
+        await tools.files.remove_pod(record.uid)
+    else:
+        await tools.files.remove_volumes(record.uid)
+    return Done()

@@ -1,0 +1,242 @@
+"""The one task that owns the picture of the node's pods: fold what was learned, decide, set deeds going.
+
+Observations arrive in a mailbox from anywhere on the loop. A round takes all that is there, folds it, lets the
+household decide (who may come in, whose resize is granted) and then every pod that changed or whose time has come.
+Deeds run as tasks of one group and end as observations in the same mailbox; the loop never waits for one.
+
+Who may touch what: only `run` changes `world`. On cancellation the deeds are cancelled with the group; nothing in
+the runtime is undone, since a restart recovers from wherever they were.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol
+
+import msgspec
+
+from flexlet.core.actions import RecordEvent
+from flexlet.core.agent import household
+from flexlet.core.agent.deeds import PodDeed, SaveAllocation
+from flexlet.core.agent.fold import folded
+from flexlet.core.agent.household import Settlement
+from flexlet.core.agent.lifecycle import decide
+from flexlet.core.agent.observations import Finished, Outcome, PodGone, PodObservation, PodSeen, Shown
+from flexlet.core.agent.record import PodRecord
+from flexlet.core.agent.world import World, joined
+from flexlet.core.resize import triggers
+from flexlet.engine.agent.alarms import Alarms
+from flexlet.ports.clock import Clock
+from flexlet.ports.journal import Journal
+
+_EVENTS_AT_ONCE: Final = 1000
+_LATE_S: Final = 0.1
+"""A round that takes longer than this is counted: it held everybody else up."""
+
+Change = Callable[[World], World]
+"""Something about the node itself that was learned: allocatable, readiness, labels, pressure."""
+
+
+class Hands(Protocol):
+    """Whoever carries out deeds; `learn` may be called with observations made on the way."""
+
+    async def do(self, deed: PodDeed, record: PodRecord, world: World) -> Outcome:
+        """Carry out a deed to its end; failures are outcomes, not exceptions."""
+        ...
+
+
+class AgentLoop:
+    """The pods of one node. `tell` it what was learned; `run` it in a task group."""
+
+    def __init__(
+        self,
+        world: World,
+        hands: Hands,
+        clock: Clock,
+        journal: Journal,
+        record_event: Callable[[RecordEvent], Awaitable[None]],
+        forget: Callable[[str], None],
+    ) -> None:
+        self.world = world
+        self.rounds = 0
+        self.late_rounds = 0
+        self.longest_round_s = 0.0
+        self._hands = hands
+        self._clock = clock
+        self._journal = journal
+        self._record_event = record_event
+        self._forget = forget
+        self._mail: list[PodObservation | Change] = []
+        self._arrived = asyncio.Event()
+        self._alarms = Alarms()
+        self._events: asyncio.Queue[RecordEvent] = asyncio.Queue(_EVENTS_AT_ONCE)
+
+    def tell(self, *observations: PodObservation | Change) -> None:
+        """Put observations into the mailbox."""
+        self._mail += observations
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_people())
+            while True:
+                await self._wait()
+                began = self._clock.monotonic()
+                self._round(group)
+                self._count(self._clock.monotonic() - began)
+
+    async def _wait(self) -> None:
+        """Until mail arrives or somebody's time has come."""
+        if not self._mail:
+            due = self._alarms.next()
+            pause = None if due is None else max(0.0, due - self._clock.now())
+            await self._rest(pause)
+        self._arrived.clear()
+        # Deeds that were set going get their turn before the next round.
+        await asyncio.sleep(0)
+
+    async def _rest(self, seconds: float | None) -> None:
+        if seconds is None:
+            await self._arrived.wait()
+            return
+        alarm = asyncio.ensure_future(self._clock.sleep(seconds))
+        mail = asyncio.ensure_future(self._arrived.wait())
+        try:
+            await asyncio.wait({alarm, mail}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in (alarm, mail):
+                waiting.cancel()
+
+    def _round(self, group: asyncio.TaskGroup) -> None:
+        now = self._clock.now()
+        touched = self._alarms.due(now)
+        mail, self._mail = self._mail, []
+        for observation in mail:
+            touched |= self._fold(observation, now)
+        touched |= self._settle(now, group)
+        for uid in touched:
+            self._decide(uid, now, group)
+        if self.world.look_again_at is not None:
+            self._alarms.set("", self.world.look_again_at)
+        self._journal.flush()
+        self.rounds += 1
+
+    def _fold(self, observation: PodObservation | Change, now: float) -> set[str]:
+        if isinstance(observation, Finished) and isinstance(observation.deed, SaveAllocation):
+            return self._take(household.granted(self.world, observation, now), now)
+        if not isinstance(observation, PodSeen | PodGone | Shown | Finished):
+            return self._change(observation)
+        uid = observation.pod.metadata.uid if isinstance(observation, PodSeen) else observation.uid
+        before = self.world.pods.get(uid)
+        if before is None:
+            return self._meet(observation, now)
+        if isinstance(observation, PodSeen) and _is_stale(before, observation):
+            return set()
+        after = folded(before, observation, self.world.setup, now)
+        if after.record is before and not after.events:
+            return set()
+        self._journal.note(now, "learned", uid, observation)
+        self.world = self.world.with_pods({uid: after.record}).because(_occasion(before, after.record, self.world))
+        self._tell_of(after.events, now)
+        return {uid}
+
+    def _change(self, change: object) -> set[str]:
+        """The node itself changed, and with it maybe every pod."""
+        before = self.world
+        self.world = change(before)  # type: ignore[operator]
+        if self.world.setup.allocatable != before.setup.allocatable:
+            grew = triggers.of_node(before.setup.allocatable, self.world.setup.allocatable)
+            self.world = self.world.because(grew)
+        if self.world.listed and not before.listed:
+            self.world = self.world.because(triggers.PODS_ADDED)
+        return set(self.world.pods) if self.world is not before else set()
+
+    def _meet(self, observation: PodObservation, now: float) -> set[str]:
+        """Only a source can bring a pod; news of one that is unknown here are dropped."""
+        if not isinstance(observation, PodSeen):
+            return set()
+        record = joined(self.world, observation, now)
+        self._journal.note(now, "learned", record.uid, observation)
+        self.world = self.world.with_pods({record.uid: record})
+        return {record.uid}
+
+    def _settle(self, now: float, group: asyncio.TaskGroup) -> set[str]:
+        settlement = household.settle(self.world, now)
+        touched = self._take(settlement, now)
+        for deed in settlement.deeds:
+            self._begin(deed, now, group)
+        return touched
+
+    def _take(self, settlement: Settlement, now: float) -> set[str]:
+        self.world = settlement.world
+        self._tell_of(settlement.events, now)
+        return set(settlement.touched)
+
+    def _decide(self, uid: str, now: float, group: asyncio.TaskGroup) -> None:
+        record = self.world.pods.get(uid)
+        if record is None:
+            return
+        decision = decide(record, self.world.setup, now)
+        if decision.record is not record:
+            self.world = self.world.with_pods({uid: decision.record})
+        self._alarms.set(uid, decision.wake_at)
+        self._tell_of(decision.events, now)
+        for deed in decision.deeds:
+            self._begin(deed, now, group)
+        if is_over(decision.record):
+            self._drop(uid)
+
+    def _begin(self, deed: PodDeed, now: float, group: asyncio.TaskGroup) -> None:
+        self._journal.note(now, "decided", deed.uid, deed)
+        group.create_task(self._carry_out(deed, self.world.pods[deed.uid], now))
+
+    async def _carry_out(self, deed: PodDeed, record: PodRecord, began_at: float) -> None:
+        outcome = await self._hands.do(deed, record, self.world)
+        ended_at = self._clock.now()
+        self.tell(Finished(deed=deed, outcome=outcome, began_at=began_at, ended_at=ended_at))
+
+    def _drop(self, uid: str) -> None:
+        """Nothing is left of the pod anywhere."""
+        self.world = self.world.without((uid,)).because(triggers.PODS_REMOVED)
+        self._alarms.set(uid, None)
+        self._forget(uid)
+        self._arrived.set()
+
+    def _tell_of(self, events: Iterable[RecordEvent], now: float) -> None:
+        for event in events:
+            self._journal.note(now, "told", event.about.get("uid", ""), event)
+            if not self._events.full():
+                self._events.put_nowait(event)
+
+    async def _tell_people(self) -> None:
+        while True:
+            await self._record_event(await self._events.get())
+
+    def _count(self, seconds: float) -> None:
+        self.longest_round_s = max(self.longest_round_s, seconds)
+        self.late_rounds += seconds > _LATE_S
+
+
+def is_over(record: PodRecord) -> bool:
+    """Whether the pod is gone from its source, and everything of it from the node."""
+    return record.gone and record.stopped and record.cleaned and not record.underway
+
+
+def _is_stale(record: PodRecord, seen: PodSeen) -> bool:
+    """Whether the API showed something newer already: answers to writes overtake the watch."""
+    known, shown = record.pod.metadata.resource_version, seen.pod.metadata.resource_version
+    return known.isdecimal() and shown.isdecimal() and int(shown) < int(known)
+
+
+def _occasion(before: PodRecord, after: PodRecord, world: World) -> str | None:
+    """Whether what was learned of a pod is a reason to look at waiting resizes."""
+    gates = world.setup.gates
+    if before.pod is after.pod:
+        return triggers.POD_TERMINATED if after.stopped and not before.stopped else None
+    asked = triggers.of_update(before.pod, after.pod, gates)
+    return asked or triggers.of_status(before.pod, after.pod, after.allocation, gates)
+
+
+def replaced(**fields: object) -> Change:
+    """A change of some fields of the node's setup."""
+    return lambda world: msgspec.structs.replace(world, setup=msgspec.structs.replace(world.setup, **fields))

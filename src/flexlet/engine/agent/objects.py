@@ -1,0 +1,99 @@
+"""ConfigMaps, Secrets and service-account tokens that pods are made from.
+
+Objects are fetched when they are needed and kept for a short while, so that a pod whose containers share one asks
+once; a node may read only what its pods name, so there is nothing to watch. Tokens are kept until four fifths of
+their life have passed.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api import age
+from flexlet.api.nodepod import NodePod
+from flexlet.api.status import NotFound
+from flexlet.core.containers.contents import Material, Reference, TokenRequest
+from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster, Ref
+
+_REFS: Final = {"ConfigMap": Ref("", "v1", "configmaps"), "Secret": Ref("", "v1", "secrets")}
+_ACCOUNTS: Final = Ref("", "v1", "serviceaccounts")
+_FRESH_S: Final = 1.0
+_SPENT: Final = 0.8
+_MOST: Final = 2000
+
+_Kept = tuple[float, dict[str, bytes] | None]
+
+
+class Objects:
+    """Fetches what pods name."""
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._kept: dict[tuple[str, Reference], _Kept] = {}
+        self._tokens: dict[tuple[str, TokenRequest], tuple[float, str]] = {}
+
+    async def material(
+        self, pod: NodePod, references: Iterable[Reference], tokens: Iterable[TokenRequest] = ()
+    ) -> Material:
+        """Everything named; ApiError if the API cannot be asked."""
+        objects = {each: await self._object(pod.metadata.namespace, each) for each in references}
+        return Material(objects=objects, tokens={each: await self._token(pod, each) for each in tokens})
+
+    async def _object(self, namespace: str, reference: Reference) -> dict[str, bytes] | None:
+        key = (namespace, reference)
+        kept = self._kept.get(key)
+        now = self._clock.monotonic()
+        if kept is None or now - kept[0] > _FRESH_S:
+            if len(self._kept) > _MOST:
+                self._kept.clear()
+            kept = self._kept[key] = (now, await self._fetch(namespace, reference))
+        return kept[1]
+
+    async def _fetch(self, namespace: str, reference: Reference) -> dict[str, bytes] | None:
+        try:
+            raw = await self._cluster.get(_REFS[reference.kind], namespace, reference.name)
+        except NotFound:
+            return None
+        return _data(msgspec.json.decode(raw), reference.kind)
+
+    async def _token(self, pod: NodePod, request: TokenRequest) -> str:
+        key = (pod.metadata.uid, request)
+        now = self._clock.now()
+        kept = self._tokens.get(key)
+        if kept is None or now > kept[0]:
+            kept = self._tokens[key] = await self._requested(pod, request, now)
+        return kept[1]
+
+    async def _requested(self, pod: NodePod, request: TokenRequest, now: float) -> tuple[float, str]:
+        account = pod.spec.service_account_name or "default"
+        body = _token_body(pod, request)
+        raw = await self._cluster.create(_ACCOUNTS, pod.metadata.namespace, body, path=f"{account}/token")
+        status = msgspec.json.decode(raw)["status"]
+        ends = age.parse(status["expirationTimestamp"]).timestamp()
+        return now + (ends - now) * _SPENT, status["token"]
+
+    def forget(self, uid: str) -> None:
+        """Drop a pod's tokens."""
+        for key in [key for key in self._tokens if key[0] == uid]:
+            del self._tokens[key]
+
+
+def _data(found: dict[str, Any], kind: str) -> dict[str, bytes]:
+    """Keys to bytes; text and binary keys of a ConfigMap are one."""
+    if kind == "Secret":
+        return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
+    texts = {key: value.encode() for key, value in (found.get("data") or {}).items()}
+    return texts | {key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()}
+
+
+def _token_body(pod: NodePod, request: TokenRequest) -> dict[str, Any]:
+    meta = pod.metadata
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta.name, "uid": meta.uid}
+    spec: dict[str, Any] = {"expirationSeconds": request.expiration_s, "boundObjectRef": bound}
+    if request.audience:
+        spec["audiences"] = [request.audience]
+    return {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
