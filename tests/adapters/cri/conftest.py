@@ -4,10 +4,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import pytest_asyncio
+from tests.adapters.cri.fakeserver import FakeServer, serving
 
 from flexlet.adapters import cri
 from flexlet.adapters.cri.runtime import CriRuntime
-from tests.adapters.cri.fakeserver import FakeServer, serving
 
 
 @pytest.fixture

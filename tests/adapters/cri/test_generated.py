@@ -12,7 +12,7 @@ from flexlet.adapters.cri import _gen
 ROOT = Path(__file__).parents[3]
 
 
-def test_generating_again_changes_nothing(tmp_path: Path):
+def test_generating_again_changes_nothing(tmp_path: Path) -> None:
     """Whoever changes cri.proto generates the messages again and commits both."""
     pytest.importorskip("grpc_tools", reason="needs grpcio-tools")
     environment = {**os.environ, "PYTHON": sys.executable}

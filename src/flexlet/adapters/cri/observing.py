@@ -5,7 +5,7 @@ a status of everything found, all at once; what vanishes between list and status
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final, TypeVar
 
@@ -100,7 +100,7 @@ class ObservingCalls:
             ]
         return RuntimePod(uid, _newest_first(sandbox_looks), _newest_first(container_looks))
 
-    async def events(self) -> AsyncIterator[str]:
+    async def events(self) -> AsyncGenerator[str]:
         """Uids of pods in which something happened; ends when the stream does, however that is."""
         try:
             stream = self._calls.listen("GetContainerEvents", pb.GetEventsRequest(), pb.ContainerEventResponse)
