@@ -112,13 +112,13 @@ def _fraction(signal: str, threshold: str) -> float:
         percent = float(threshold.removesuffix("%"))
     except ValueError:
         raise ConfigError(f"eviction threshold {signal}: cannot read percentage {threshold}") from None
-    fraction = _single(_single(percent) / 100)
+    fraction = single(single(percent) / 100)
     if not 0 <= fraction <= 1:
         raise ConfigError(f"eviction percentage threshold {signal} must be between 0% and 100%: {threshold}")
     return fraction
 
 
-def _single(number: float) -> float:
+def single(number: float) -> float:
     """The nearest single-precision number: upstream's percentages are float32, and it shows in the bytes."""
     nearest: float = struct.unpack("f", struct.pack("f", number))[0]
     return nearest
