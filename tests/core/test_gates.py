@@ -4,9 +4,21 @@ from flexlet.core import gates
 from flexlet.errors import ConfigError
 
 
-def test_every_gate_is_on_by_default() -> None:
-    assert set(gates.Gates().enabled.values()) == {True}
+def test_what_is_alpha_upstream_is_off_by_default_and_the_rest_on() -> None:
+    off = {name for name, enabled in gates.Gates().enabled.items() if not enabled}
+    assert off == {
+        "InPlacePodVerticalScalingExclusiveCPUs",
+        "InPlacePodVerticalScalingExclusiveMemory",
+        "MemoryQoS",
+    }
     assert gates.parse("") == gates.Gates()
+
+
+def test_the_defaults_have_what_they_need() -> None:
+    enabled = gates.Gates()
+    assert [
+        name for name, needed in gates.NEEDS.items() if enabled[name] and not all(map(enabled.__getitem__, needed))
+    ] == []
 
 
 def test_switches_are_laid_over_the_defaults() -> None:

@@ -1,7 +1,8 @@
 """Feature gates as data: a name, a default, and what the user switched.
 
 The names are Kubernetes' own, so that ``--feature-gates`` and a KubeletConfiguration's ``featureGates`` mean here
-what they mean there. A gate that flexlet does not know is an error, never a silent no-op.
+what they mean there. A gate that flexlet does not know is an error, never a silent no-op. Defaults are those of
+1.36.3: what is alpha there is off.
 """
 
 from collections.abc import Mapping
@@ -14,10 +15,30 @@ from flexlet.errors import ConfigError
 DEFAULTS: Final[Mapping[str, bool]] = {
     "InPlacePodLevelResourcesVerticalScaling": True,
     "InPlacePodVerticalScaling": True,
+    "InPlacePodVerticalScalingExclusiveCPUs": False,
+    "InPlacePodVerticalScalingExclusiveMemory": False,
     "InPlacePodVerticalScalingInitContainers": True,
+    "MemoryQoS": False,
     "NodeDeclaredFeatures": True,
     "PodLevelResources": True,
 }
+STAGES: Final[Mapping[str, str]] = {
+    name: "BETA" if enabled else "ALPHA"
+    for name, enabled in DEFAULTS.items()
+    if name != "InPlacePodVerticalScaling"
+}
+"""How far each has come, as ``kubernetes_feature_enabled`` names it; what is generally available has no name."""
+NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "InPlacePodLevelResourcesVerticalScaling": (
+        "InPlacePodVerticalScaling",
+        "NodeDeclaredFeatures",
+        "PodLevelResources",
+    ),
+    "InPlacePodVerticalScalingExclusiveCPUs": ("InPlacePodVerticalScaling",),
+    "InPlacePodVerticalScalingExclusiveMemory": ("InPlacePodVerticalScaling",),
+    "InPlacePodVerticalScalingInitContainers": ("InPlacePodVerticalScaling", "NodeDeclaredFeatures"),
+}
+"""Which gates must be on for one to be on."""
 WORDS: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 

@@ -108,7 +108,7 @@ async def test_metrics_count_requests_and_show_the_store(admin: Client) -> None:
     text = (await admin.ask("GET", "/metrics")).body.decode()
     counted = 'apiserver_request_total{code="404",verb="GET",group="",version="v1",resource="pods",subresource=""}'
     assert any(line.startswith(counted) for line in text.splitlines())
-    assert 'kubernetes_feature_enabled{name="PodLevelResources",stage=""} 1' in text.splitlines()
+    assert 'kubernetes_feature_enabled{name="PodLevelResources",stage="BETA"} 1' in text.splitlines()
     assert any(line.startswith("flexlet_store_revision ") for line in text.splitlines())
 
 

@@ -97,3 +97,14 @@ def test_rules_of_static_placement_do_not_see_the_pod_level() -> None:
     held = pod(container("c", "1,1Gi"), level=("2,2Gi", "2,2Gi"), status=PodStatus(qos_class="Guaranteed"))
     wish = replace(held, spec=replace(held.spec, resources=pod(level=("3,2Gi", "3,2Gi")).spec.resources))
     assert infeasible.refusal(wish, of_spec(held), STATIC) is None
+
+
+def test_the_gates_of_exclusive_placement_lift_its_rules() -> None:
+    """Each gate lifts one rule."""
+    wish = asks(GUARANTEED, container("c", "2,2Gi", "2,2Gi"))
+    cpus = switch({"InPlacePodVerticalScalingExclusiveCPUs": True})
+    both = switch(
+        {"InPlacePodVerticalScalingExclusiveCPUs": True, "InPlacePodVerticalScalingExclusiveMemory": True}
+    )
+    assert infeasible.refusal(*wish, replace(STATIC, gates=cpus)) == MEMORY
+    assert infeasible.refusal(*wish, replace(STATIC, gates=both)) is None

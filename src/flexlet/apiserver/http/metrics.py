@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from flexlet.apiserver.store.rows import Statistics
+from flexlet.core.gates import STAGES
 
 BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 STORE_HELP: Final = {
@@ -90,7 +91,8 @@ class Metrics:
     def _gate_lines(self) -> Iterator[str]:
         yield from _head("kubernetes_feature_enabled", "gauge", "Whether a feature is switched on.")
         for name, enabled in sorted(self._gates.items()):
-            yield f'kubernetes_feature_enabled{{name="{name}",stage=""}} {int(enabled)}'
+            stage = STAGES.get(name, "")
+            yield f'kubernetes_feature_enabled{{name="{name}",stage="{stage}"}} {int(enabled)}'
 
 
 def _head(name: str, kind: str, text: str) -> list[str]:

@@ -26,6 +26,8 @@ WINDOWS: Final = "windows"
 STATIC_CPUS: Final = "static"
 STATIC_MEMORY: Final = "Static"
 RESTART: Final = "RestartContainer"
+EXCLUSIVE_CPUS: Final = "InPlacePodVerticalScalingExclusiveCPUs"
+EXCLUSIVE_MEMORY: Final = "InPlacePodVerticalScalingExclusiveMemory"
 
 
 class NodeRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,14 +85,16 @@ def _pod_level_off(pod: Pod, allocation: Allocation, rules: NodeRules) -> Infeas
 
 
 def _static_cpus(pod: Pod, allocation: Allocation, rules: NodeRules) -> Infeasible | None:
-    if rules.cpu_manager_policy != STATIC_CPUS or not _moves_guaranteed(pod, allocation, rules, CPU):
+    held = rules.cpu_manager_policy == STATIC_CPUS and not rules.gates[EXCLUSIVE_CPUS]
+    if not held or not _moves_guaranteed(pod, allocation, rules, CPU):
         return None
     message = 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'
     return Infeasible("guaranteed_pod_cpu_manager_static_policy", message)
 
 
 def _static_memory(pod: Pod, allocation: Allocation, rules: NodeRules) -> Infeasible | None:
-    if rules.memory_manager_policy != STATIC_MEMORY or not _moves_guaranteed(pod, allocation, rules, MEMORY):
+    held = rules.memory_manager_policy == STATIC_MEMORY and not rules.gates[EXCLUSIVE_MEMORY]
+    if not held or not _moves_guaranteed(pod, allocation, rules, MEMORY):
         return None
     message = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"'
     return Infeasible("guaranteed_pod_memory_manager_static_policy", message)
