@@ -15,7 +15,7 @@ import msgspec
 from flexlet.api.units import MIB
 from flexlet.core.lab.devices import VIRTIO_MEM_BACKEND, VIRTIO_MEM_ID, CpuSlot, Dimm
 from flexlet.core.lab.plans import DIMM_SLOTS
-from flexlet.core.lab.spec import MachineSpec, Plugged
+from flexlet.core.lab.spec import Inventory, MachineSpec
 
 Accelerator = Literal["kvm", "tcg"]
 
@@ -54,7 +54,7 @@ class Channels(msgspec.Struct, frozen=True):
 
 def arguments(
     spec: MachineSpec,
-    plugged: Plugged,
+    inventory: Inventory,
     forwards: Mapping[int, int],
     boot: Boot,
     channels: Channels,
@@ -66,8 +66,8 @@ def arguments(
         *_boot(boot),
         *_channels(channels),
         *_network(forwards),
-        *_elastic(spec, plugged),
-        *_plugged(plugged, accelerator),
+        *_elastic(spec, inventory),
+        *_plugged(inventory, accelerator),
     ]
 
 
@@ -82,7 +82,7 @@ def _machine(spec: MachineSpec, accelerator: Accelerator) -> list[str]:
         *("-machine", "q35"),
         *("-accel", ACCELERATORS[accelerator]),
         *("-cpu", CPU_MODELS[accelerator]),
-        *("-smp", f"cpus={spec.cpus},{sockets}"),
+        *("-smp", f"cpus=1,{sockets}"),
         *("-m", memory),
         *("-nodefaults", "-no-user-config", "-no-reboot"),
         *("-display", "none"),
@@ -126,7 +126,7 @@ def _network(forwards: Mapping[int, int]) -> list[str]:
     return ["-netdev", f"user,id=net0{rules}", "-device", "virtio-net-pci,netdev=net0,romfile=,addr=8"]
 
 
-def _elastic(spec: MachineSpec, plugged: Plugged) -> list[str]:
+def _elastic(spec: MachineSpec, inventory: Inventory) -> list[str]:
     spare = spec.max_memory - spec.memory
     if not spare:
         return []
@@ -134,16 +134,16 @@ def _elastic(spec: MachineSpec, plugged: Plugged) -> list[str]:
     return [
         *("-object", f"memory-backend-ram,id={VIRTIO_MEM_BACKEND},size={spare // MIB}M,reserve=off"),
         *("-device", "pcie-root-port,id=vmem0-port,chassis=1,addr=9"),
-        *("-device", f"{device},requested-size={plugged.virtio_mem // MIB}M"),
+        *("-device", f"{device},requested-size={inventory.elastic // MIB}M"),
     ]
 
 
-def _plugged(plugged: Plugged, accelerator: Accelerator) -> Iterator[str]:
+def _plugged(inventory: Inventory, accelerator: Accelerator) -> Iterator[str]:
     model = CPU_MODELS[accelerator].partition(",")[0]
-    for socket in plugged.sockets:
+    for socket in inventory.sockets[1:]:
         slot = CpuSlot(f"{model}-x86_64-cpu", {"socket-id": socket, "core-id": 0, "thread-id": 0})
         yield from ("-device", f"{slot.type},id={slot.id},socket-id={socket},core-id=0,thread-id=0")
-    for dimm in (Dimm(slot, size) for slot, size in sorted(plugged.dimms.items())):
+    for dimm in (Dimm(slot, size) for slot, size in sorted(inventory.dimms.items())):
         yield from ("-object", f"memory-backend-ram,id={dimm.backend},size={dimm.size // MIB}M")
         yield from ("-device", f"pc-dimm,id={dimm.id},memdev={dimm.backend},slot={dimm.slot}")
 

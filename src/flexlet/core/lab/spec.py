@@ -28,20 +28,25 @@ class MachineSpec(msgspec.Struct, frozen=True):
     max_memory: int = 16 * GIB
 
 
-class Plugged(msgspec.Struct, frozen=True):
-    """What a machine has beyond its size at start: CPU sockets, DIMM sizes by slot, virtio-mem bytes."""
+class Inventory(msgspec.Struct, frozen=True):
+    """What is plugged into a machine: CPU sockets, DIMM sizes by slot, bytes of elastic memory."""
 
-    sockets: tuple[int, ...] = ()
+    sockets: tuple[int, ...]
     dimms: dict[int, int] = {}
-    virtio_mem: int = 0
+    elastic: int = 0
 
 
 class Record(msgspec.Struct, frozen=True):
     """All that is remembered about a machine between two starts."""
 
     spec: MachineSpec
+    inventory: Inventory
     forwards: dict[int, int] = {}
-    plugged: Plugged = Plugged()
+
+
+def factory(spec: MachineSpec) -> Inventory:
+    """What a new machine has."""
+    return Inventory(tuple(range(spec.cpus)))
 
 
 def check(spec: MachineSpec) -> MachineSpec:
