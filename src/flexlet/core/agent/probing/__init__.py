@@ -5,8 +5,9 @@ ask now, `answered` takes an answer into the record, the predicates say what is 
 `probe_request` and `hook_request` are the pure halves of asking: what to send, and what came of it.
 """
 
-from flexlet.core.agent.probing.answers import answered, exec_answer
+from flexlet.core.agent.probing.answers import TRIES, answered, exec_answer
 from flexlet.core.agent.probing.health import failed_liveness, has_started, is_alive, is_ready
+from flexlet.core.agent.probing.hooks import exec_failure, hook_failure
 from flexlet.core.agent.probing.schedule import due
 from flexlet.core.agent.probing.targets import (
     ExecRequest,
@@ -20,6 +21,7 @@ from flexlet.core.agent.probing.targets import (
 )
 
 __all__ = [
+    "TRIES",
     "ExecRequest",
     "GrpcRequest",
     "HttpRequest",
@@ -29,8 +31,10 @@ __all__ = [
     "answered",
     "due",
     "exec_answer",
+    "exec_failure",
     "failed_liveness",
     "has_started",
+    "hook_failure",
     "hook_request",
     "is_alive",
     "is_ready",
