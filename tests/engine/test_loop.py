@@ -169,3 +169,16 @@ async def test_news_older_than_ones_own_write_is_not_folded() -> None:
         await stage.until(lambda: stage.script.diary[-1] == "decide")
     told = [entry for entry in stage.script.diary if entry != "decide"]
     assert told == [("a", 1), ("a", 2), "a gone"]
+
+
+async def test_a_loop_can_be_woken() -> None:
+    """A decider may learn on other ways than by feeds; before all feeds have listed that changes nothing."""
+    stage = Stage()
+    loop = stage.loop(PODS)
+    loop.wake()
+    async with running(loop):
+        await stage.until(lambda: loop.rounds == 1)
+        await asyncio.sleep(0)
+        assert loop.rounds == 1
+        loop.wake()
+        await stage.until(lambda: loop.rounds == 2)

@@ -40,6 +40,14 @@ async def test_an_event_is_written_as_the_api_knows_it() -> None:
     }
 
 
+async def test_a_node_says_who_speaks() -> None:
+    cluster = FakeCluster()
+    await Recorder(cluster, FakeClock(), "node-a").record(event())
+    [written] = cluster.all("events")
+    assert written["source"] == {"component": "c", "host": "node-a"}
+    assert (written["reportingComponent"], written["reportingInstance"]) == ("c", "node-a")
+
+
 async def test_a_repetition_is_a_count() -> None:
     cluster, clock = FakeCluster(), FakeClock()
     recorder = Recorder(cluster, clock)

@@ -91,6 +91,11 @@ class Loop:
         """Rounds, actions and failures so far."""
         return LoopStatistics(self.rounds, self._actions, self._failures)
 
+    def wake(self) -> None:
+        """Decide soon: the decider has learned something on another way than by a feed."""
+        if not self._unlisted:
+            self._arrived.set()
+
     async def run(self) -> None:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:

@@ -39,8 +39,10 @@ class _Recent(OrderedDict[_K, _T], Generic[_K, _T]):
 class Recorder:
     """Remembers what it wrote lately, so that a repetition is a count and not one more object."""
 
-    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock, host: str = "") -> None:
+        """`host` is the node that speaks, if one does."""
         self._cluster = cluster
+        self._host = host
         self._clock = clock
         self._written: _Recent[tuple[str, ...], tuple[str, int]] = _Recent()
         self._messages: _Recent[tuple[str, ...], set[str]] = _Recent()
@@ -105,6 +107,8 @@ class Recorder:
 
     def _body(self, event: RecordEvent, name: str) -> dict[str, Any]:
         now = age.format_seconds(self._clock.now())
+        host = {"host": self._host} if self._host else {}
+        instance = {"reportingInstance": self._host} if self._host else {}
         return {
             "kind": "Event",
             "apiVersion": "v1",
@@ -116,8 +120,9 @@ class Recorder:
             "count": 1,
             "firstTimestamp": now,
             "lastTimestamp": now,
-            "source": {"component": event.component},
+            "source": {"component": event.component, **host},
             "reportingComponent": event.component,
+            **instance,
         }
 
 
