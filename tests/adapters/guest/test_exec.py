@@ -159,9 +159,12 @@ async def test_a_resized_terminal_tells_the_command(guest: Guest) -> None:
 
 
 async def test_control_c_reaches_what_runs_in_a_terminal(guest: Guest) -> None:
-    running = await guest.start(shell("echo ready; sleep 100"), tty=(10, 10))
+    running = await guest.start(["cat"], tty=(10, 10))
+    await running.write(b"hello\n")
+    seen = b""
     async for _, data in running.output():
-        if b"ready" in data:
+        seen += data
+        if seen.count(b"hello") == 2:  # the terminal's echo and the command's own answer: it runs
             await running.write(b"\x03")
     assert await running.wait() == 128 + signal.SIGINT
 
