@@ -8,7 +8,7 @@ Every call may be repeated.
 from collections.abc import Sequence
 from typing import Protocol
 
-from flexlet.core.containers.contents import VolumeContent
+from flexlet.core.agent.containers.contents import VolumeContent
 
 
 class Volumes(Protocol):

@@ -16,6 +16,23 @@ ROOT: Final = "/var/lib/kubelet"
 POD_LOGS: Final = "/var/log/pods"
 
 
+class ServicePort(msgspec.Struct, frozen=True, kw_only=True):
+    """A port of a service."""
+
+    port: int
+    name: str = ""
+    protocol: str = "TCP"
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True):
+    """A service that has an address of its own."""
+
+    namespace: str
+    name: str
+    cluster_ip: str
+    ports: tuple[ServicePort, ...] = ()
+
+
 class NodeSetup(msgspec.Struct, frozen=True, kw_only=True):
     """The node's name, machine, configuration and present state."""
 
@@ -43,8 +60,8 @@ class NodeSetup(msgspec.Struct, frozen=True, kw_only=True):
     """The text of the host's resolv.conf."""
     hosts_file: str = ""
     """The text of the host's /etc/hosts."""
-    services: dict[str, str] = {}
-    """Variables such as KUBERNETES_SERVICE_HOST."""
+    services: tuple[Service, ...] = ()
+    """For the variables that tell containers where services are."""
     seccomp_default: bool = False
     max_restart_period_s: float = 300.0
     max_pods: int = 110

@@ -10,8 +10,8 @@ class Alarms:
         self._at: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
 
-    def set(self, subject: str, at: float | None) -> None:
-        """Ring at that time, or not at all."""
+    def ring(self, subject: str, at: float | None) -> None:
+        """At that time, or not at all."""
         if at is None:
             self._at.pop(subject, None)
         elif self._at.get(subject) != at:

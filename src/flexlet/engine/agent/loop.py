@@ -117,7 +117,7 @@ class AgentLoop:
         for uid in touched:
             self._decide(uid, now, group)
         if self.world.look_again_at is not None:
-            self._alarms.set("", self.world.look_again_at)
+            self._alarms.ring("", self.world.look_again_at)
         self._journal.flush()
         self.rounds += 1
 
@@ -179,7 +179,7 @@ class AgentLoop:
         decision = decide(record, self.world.setup, now)
         if decision.record is not record:
             self.world = self.world.with_pods({uid: decision.record})
-        self._alarms.set(uid, decision.wake_at)
+        self._alarms.ring(uid, decision.wake_at)
         self._tell_of(decision.events, now)
         for deed in decision.deeds:
             self._begin(deed, now, group)
@@ -198,7 +198,7 @@ class AgentLoop:
     def _drop(self, uid: str) -> None:
         """Nothing is left of the pod anywhere."""
         self.world = self.world.without((uid,)).because(triggers.PODS_REMOVED)
-        self._alarms.set(uid, None)
+        self._alarms.ring(uid, None)
         self._forget(uid)
         self._arrived.set()
 

@@ -14,7 +14,7 @@ import msgspec
 from flexlet.api import age
 from flexlet.api.nodepod import NodePod
 from flexlet.api.status import NotFound
-from flexlet.core.containers.contents import Material, Reference, TokenRequest
+from flexlet.core.agent.containers.contents import Material, Reference, TokenRequest
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster, Ref
 

@@ -1,7 +1,7 @@
 """The agent's hands: each deed carried out through the ports, to its end.
 
-One module per kind of deed. A fault of the world (runtime, kernel, API) becomes a Failed outcome with the text that
-people will read; a bug stays an exception and takes the agent down, which restarts and recovers.
+One module per kind of deed. A fault of the world (runtime, kernel, API) becomes a Failed outcome with the text
+that people will read; a bug stays an exception and takes the agent down, which restarts and recovers.
 """
 
 from collections.abc import Awaitable, Callable

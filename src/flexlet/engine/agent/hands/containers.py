@@ -7,13 +7,13 @@ fails with the reason that a waiting container shows.
 from typing import Final
 
 from flexlet.api.nodepod import NodeContainer, NodePod
+from flexlet.core.agent.containers import container as making
+from flexlet.core.agent.containers import environment, hosts, mounts, names, sandbox
+from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.deeds import RemoveContainer, StartContainer
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import ImageState, PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import container as making
-from flexlet.core.containers import environment, hosts, mounts, names, sandbox
-from flexlet.core.containers.contents import Problem
 from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
 from flexlet.engine.agent.hands import hooks
 from flexlet.engine.agent.hands.tools import Tools
@@ -36,7 +36,7 @@ async def start(tools: Tools, deed: StartContainer, record: PodRecord, world: Wo
     if isinstance(around, Problem):
         return Failed(reason=CONFIG_ERROR, message=around.message, stage="config")
     await tools.ledger.actuated.put(record.pod_uid, deed.actuated)
-    return await _run(tools, deed, pod, container, config, around, world, record)
+    return await _run(tools, deed, pod, container, config, around, record)
 
 
 async def _config(
@@ -92,7 +92,6 @@ async def _run(
     container: NodeContainer,
     config: ContainerConfig,
     around: SandboxConfig,
-    world: World,
     record: PodRecord,
 ) -> Outcome:
     try:

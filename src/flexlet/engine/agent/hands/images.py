@@ -7,12 +7,12 @@ one after another; without any the image is pulled without. Follows the kubelet'
 import asyncio
 from typing import Final
 
+from flexlet.core.agent.containers import images, sandbox
+from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.deeds import PullImage
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import images, sandbox
-from flexlet.core.containers.contents import Problem
 from flexlet.core.runtime.configs import PullCredentials, SandboxConfig
 from flexlet.core.runtime.shown import Image
 from flexlet.engine.agent.hands.tools import Tools

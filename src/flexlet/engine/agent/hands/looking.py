@@ -2,12 +2,12 @@
 
 from typing import Final
 
+from flexlet.core.agent.containers import lastwords
 from flexlet.core.agent.deeds import Inspect
 from flexlet.core.agent.observations import Done, Outcome, Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
 from flexlet.core.cgroups.paths import pod_path
-from flexlet.core.containers import lastwords
 from flexlet.core.resize import podcgroup
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage

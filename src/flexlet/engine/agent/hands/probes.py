@@ -1,11 +1,11 @@
 """Ask a container how it is."""
 
+from flexlet.core.agent.containers import container as making
 from flexlet.core.agent.deeds import RunProbe
 from flexlet.core.agent.observations import Answer, Outcome
 from flexlet.core.agent.probing import ExecRequest, SleepRequest, exec_answer, probe_request
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import container as making
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.errors import InputError, RuntimeFault
 

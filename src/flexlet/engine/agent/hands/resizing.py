@@ -1,7 +1,7 @@
 """Grants made durable, the pod's cgroup, and the single steps of a resize.
 
-What is recorded as actuated is never ahead of the world: a step is recorded after it succeeded. A crash between the
-two repeats the step, which does no harm.
+What is recorded as actuated is never ahead of the world: a step is recorded after it succeeded. A crash between
+the two repeats the step, which does no harm.
 """
 
 from flexlet.core.agent.deeds import CreatePodCgroup, ForgetPod, RemovePodCgroup, SaveAllocation, TakeStep

@@ -1,11 +1,11 @@
 """Make, stop and remove a pod's sandbox."""
 
+from flexlet.core.agent.containers import names, sandbox
+from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.deeds import RemoveSandbox, RunSandbox, StopSandbox
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import names, sandbox
-from flexlet.core.containers.contents import Problem
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.errors import RuntimeFault
 

@@ -1,18 +1,18 @@
 """Stop a container: its preStop hook, then the signal, all within one grace period.
 
-The hook's seconds are taken off the grace; at least two are left for the signal, as the kubelet leaves them. A hook
-that hangs is abandoned when the grace is over.
+The hook's seconds are taken off the grace; at least two are left for the signal, as the kubelet leaves them. A
+hook that hangs is abandoned when the grace is over.
 """
 
 import asyncio
 import contextlib
 from typing import Final
 
+from flexlet.core.agent.containers import container as making
 from flexlet.core.agent.deeds import StopContainer
 from flexlet.core.agent.observations import Done, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import container as making
 from flexlet.engine.agent.hands import hooks
 from flexlet.engine.agent.hands.tools import Tools
 

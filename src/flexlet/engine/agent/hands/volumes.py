@@ -1,11 +1,11 @@
 """Make a pod's volumes, keep their contents current, and take them away."""
 
+from flexlet.core.agent.containers import sandbox, volumes
+from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.deeds import MountVolumes, RemoveVolumes
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.containers import sandbox, volumes
-from flexlet.core.containers.contents import Problem
 from flexlet.engine.agent.hands.tools import Tools
 
 
@@ -13,7 +13,7 @@ async def mount(tools: Tools, _: MountVolumes, record: PodRecord, world: World) 
     """Fetch what they are made from, and lay them out."""
     pod = sandbox.as_allocated(record, world.setup)
     material = await tools.objects.material(pod, volumes.references(pod), volumes.tokens(pod))
-    contents = volumes.contents(pod, world.setup, material, record.ips, record.seen_at)
+    contents = volumes.contents(pod, world.setup, material, record.ips)
     if isinstance(contents, Problem):
         return Failed(message=contents.message, detail=contents.subject)
     await tools.files.prepare(record.uid, contents, pod.spec.security_context.fs_group)
