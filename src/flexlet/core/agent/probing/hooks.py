@@ -12,8 +12,8 @@ def hook_failure(pod: NodePod, container: str, handler: Handler, error: str, out
     meta = pod.metadata
     place = f'Container "{container}" in Pod "{meta.name}_{meta.namespace}({meta.uid})"'
     if handler.exec is not None:
-        command = " ".join(handler.exec.command)
-        return f"Exec lifecycle hook ([{command}]) for {place} failed - error: {error}, message: {gotext.quote(output)}"
+        kind, told = f"Exec lifecycle hook ([{' '.join(handler.exec.command)}])", gotext.quote(output)
+        return f"{kind} for {place} failed - error: {error}, message: {told}"
     if handler.http_get is not None:
         return f"HTTP lifecycle hook ({handler.http_get.path}) for {place} failed - error: {error}"
     if handler.sleep is not None:

@@ -1,0 +1,84 @@
+"""The status that the API has, as far as rendering the next one depends on it.
+
+What we reported last is newer than the API's copy that we were sent; after a restart of the agent only the copy
+is there, and it is all that remembers when conditions changed and how often containers were restarted.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api.nodepod.pod import NodeContainerStatus, NodePodStatus
+from flexlet.core.agent.record import PodRecord
+
+Json = dict[str, Any]
+
+TERMINAL: Final = frozenset({"Succeeded", "Failed"})
+_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+
+class Before(msgspec.Struct, frozen=True, kw_only=True):
+    """Phase and texts, times of conditions by type, and the statuses of containers by name."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    start_time: str = ""
+    pod_ip: str = ""
+    conditions: dict[str, tuple[str, str]] = {}
+    """Status and last transition by type."""
+    containers: dict[str, Json] = {}
+
+
+def known(record: PodRecord) -> Before:
+    """What the API has of a pod."""
+    return _of_copy(record.pod.status) if record.reported is None else _of_report(record.reported)
+
+
+def _of_report(status: Json) -> Before:
+    return Before(
+        phase=status.get("phase", ""),
+        reason=status.get("reason", ""),
+        message=status.get("message", ""),
+        start_time=status.get("startTime", ""),
+        pod_ip=status.get("podIP", ""),
+        conditions={
+            each["type"]: (each["status"], each.get("lastTransitionTime") or "")
+            for each in status.get("conditions", ())
+        },
+        containers={each["name"]: each for name in _LISTS for each in status.get(name, ())},
+    )
+
+
+def _of_copy(status: NodePodStatus) -> Before:
+    statuses = (
+        *status.container_statuses,
+        *status.init_container_statuses,
+        *status.ephemeral_container_statuses,
+    )
+    return Before(
+        phase=status.phase,
+        reason=status.reason,
+        message=status.message,
+        start_time=status.start_time or "",
+        pod_ip=status.pod_ip,
+        conditions={each.type: (each.status, each.last_transition_time or "") for each in status.conditions},
+        containers=_plain(statuses),
+    )
+
+
+def _plain(statuses: Iterable[NodeContainerStatus]) -> dict[str, Json]:
+    return {
+        each.name: {
+            "name": each.name,
+            "state": each.state,
+            "lastState": each.last_state,
+            "ready": each.ready,
+            "restartCount": each.restart_count,
+            "image": each.image,
+            "imageID": each.image_id,
+            "containerID": each.container_id,
+        }
+        for each in statuses
+    }
