@@ -3,14 +3,14 @@
 from flexlet.api import gotext
 from flexlet.api.nodepod import NodePod
 from flexlet.api.nodepod.handlers import Handler
+from flexlet.core.agent.containers import names
 from flexlet.core.runtime.shown import ExecResult
 from flexlet.errors import RuntimeFault
 
 
 def hook_failure(pod: NodePod, container: str, handler: Handler, error: str, output: str = "") -> str:
     """The message for a hook that ended with `error`; `output` is what a command printed."""
-    meta = pod.metadata
-    place = f'Container "{container}" in Pod "{meta.name}_{meta.namespace}({meta.uid})"'
+    place = f'Container "{container}" in Pod "{names.full_name(pod)}"'
     if handler.exec is not None:
         kind, told = f"Exec lifecycle hook ([{' '.join(handler.exec.command)}])", gotext.quote(output)
         return f"{kind} for {place} failed - error: {error}, message: {told}"

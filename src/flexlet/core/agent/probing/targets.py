@@ -12,8 +12,9 @@ import msgspec
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.nodepod.container import EnvVar
 from flexlet.api.nodepod.handlers import Handler, HttpGetAction, HttpHeader, Probe
+from flexlet.core.agent.containers import names
+from flexlet.core.agent.containers.expansion import expanded
 from flexlet.core.agent.probing import addresses
-from flexlet.core.runtime.expansion import expand
 from flexlet.errors import InputError
 
 _VERSION: Final = "1.36"
@@ -68,15 +69,14 @@ def probe_request(
     if probe.exec is not None:
         # Only what is written out in the spec: a probe does not see values from elsewhere.
         values = _literal(container.env)
-        return ExecRequest(tuple(expand(word, values) for word in probe.exec.command))
+        return ExecRequest(tuple(expanded(word, values) for word in probe.exec.command))
     if probe.http_get is not None:
         return _http(container, probe.http_get, ip, "probe")
     if probe.tcp_socket is not None:
         return TcpRequest(probe.tcp_socket.host or ip, _port(container, probe.tcp_socket.port))
     if probe.grpc is not None:
         return GrpcRequest(ip, probe.grpc.port, probe.grpc.service or "")
-    meta = pod.metadata
-    raise InputError(f"missing probe handler for {meta.name}_{meta.namespace}({meta.uid}):{container.name}")
+    raise InputError(f"missing probe handler for {names.full_name(pod)}:{container.name}")
 
 
 def hook_request(
@@ -124,12 +124,12 @@ def _named_port(container: NodeContainer, name: str) -> int:
 
 def _headers(given: tuple[HttpHeader, ...], purpose: str) -> tuple[tuple[str, str], ...]:
     headers = [(addresses.canonical_header(each.name), each.value) for each in given]
-    names = dict(reversed(headers))
-    if "User-Agent" not in names:
+    first = dict(reversed(headers))
+    if "User-Agent" not in first:
         headers.append(("User-Agent", f"kube-{purpose}/{_VERSION}"))
-    if "Accept" not in names:
+    if "Accept" not in first:
         headers.append(("Accept", "*/*"))
-    elif not names["Accept"]:
+    elif not first["Accept"]:
         headers = [(name, value) for name, value in headers if name != "Accept"]
     return tuple(headers)
 

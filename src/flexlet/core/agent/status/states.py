@@ -7,6 +7,7 @@ and all containers of a pod share 12 KiB of it.
 from typing import Any, Final
 
 from flexlet.api import age
+from flexlet.core.agent.containers import names
 from flexlet.core.runtime.shown import EXITED, RUNNING, Container
 
 State = dict[str, Any]
@@ -16,7 +17,6 @@ ENDED: Final = "terminated"
 WAITS: Final = "waiting"
 
 STATUS_UNKNOWN: Final = "ContainerStatusUnknown"
-RESTART_COUNT: Final = "io.kubernetes.container.restartCount"
 _LOST: Final = 137
 _MESSAGES_OF_A_POD: Final = 12 * 1024
 
@@ -56,7 +56,7 @@ def moment(nanoseconds: int) -> str:
 
 def restart_count(run: Container) -> int:
     """How often the container had been restarted when this run was made."""
-    text = run.annotations.get(RESTART_COUNT, "")
+    text = run.annotations.get(names.RESTART_COUNT, "")
     return int(text) if text.isdecimal() else 0
 
 
