@@ -115,8 +115,8 @@ class RemoveSandbox(Deed, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """One sandbox deed at a time."""
-        return "sandbox"
+        """By sandbox: an old one that cannot be removed keeps nobody from making a new one."""
+        return f"remove/{self.sandbox_id}"
 
 
 class PullImage(Deed, frozen=True, kw_only=True):
@@ -135,7 +135,8 @@ class PullImage(Deed, frozen=True, kw_only=True):
 class StartContainer(Deed, frozen=True, kw_only=True):
     """Make a container and start it, then run its postStart hook.
 
-    `actuated` is recorded before it is made: a container never has values that the record does not know.
+    `actuated` is recorded before it is made: a container never has values that the record does not know. It is the
+    whole record of the pod; those of one decision build on each other and are written in the order of its deeds.
     """
 
     container: str
@@ -160,12 +161,29 @@ class StopContainer(Deed, frozen=True, kw_only=True):
     reason: str
     """Why, as the Killing event says it."""
     pre_stop: Handler | None = None
-    not_before: float = 0.0
 
     @property
     def key(self) -> str:
-        """By container, apart from its start: a container whose hook hangs can be stopped."""
+        """By run, apart from its start: a container whose hook hangs can be stopped.
+
+        It may be issued again with less grace while the first is under way; whichever ends first ends both.
+        """
         return f"stop/{self.container_id}"
+
+
+class RunPreStop(Deed, frozen=True, kw_only=True):
+    """Run the preStop hook of a sidecar that must go on until others have ended; it is stopped later."""
+
+    container: str
+    container_id: str
+    grace_s: int
+    """After which the hook is abandoned."""
+    hook: Handler
+
+    @property
+    def key(self) -> str:
+        """By run."""
+        return f"hook/{self.container_id}"
 
 
 class RemoveContainer(Deed, frozen=True, kw_only=True):
@@ -243,6 +261,7 @@ PodDeed = (
     | PullImage
     | StartContainer
     | StopContainer
+    | RunPreStop
     | RemoveContainer
     | TakeStep
     | RunProbe

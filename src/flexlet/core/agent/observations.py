@@ -1,7 +1,8 @@
 """Everything the agent can learn about its pods.
 
 Pods come and go by `PodSeen` and `PodGone`; deeds begin by being issued and end by `Finished`, whose outcome says
-how. `Shown` arrives whenever the runtime was asked, be it for a deed or because it hinted that something happened.
+how. `Shown` arrives whenever the runtime was asked, be it for a deed or because it hinted that something happened;
+a deed that changes what the runtime has is followed by a look, and its end is told after what was seen.
 """
 
 import msgspec
@@ -39,8 +40,11 @@ class Shown(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     has_cgroup: bool = False
     cgroup: PodCgroup | None = None
     usage: MemoryUsage | None = None
+    """None unless asked for; what could not be read is None or absent inside."""
     messages: dict[str, str] = {}
     """Termination messages by container id, of runs that ended."""
+    order: int = 0
+    """When the question was put, by a counter: an older view that arrives late is not taken in."""
 
     @property
     def uid(self) -> str:
@@ -64,7 +68,9 @@ class Done(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     username: str = ""
     """Of PullImage: whom the image runs as."""
     hook_failure: str = ""
-    """Of StopContainer: why its preStop hook failed."""
+    """Of StopContainer and RunPreStop: why the preStop hook failed."""
+    order: int = 0
+    """Of TakeStep: when it was done, by the counter of Shown; what was asked before does not show it."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -78,6 +84,14 @@ class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """How far StartContainer came: ``config``, ``create``, ``start`` or ``hook``; of hooks, ``hook``."""
     detail: str = ""
     """Of MountVolumes: the volume."""
+
+
+class PullBegan(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A PullImage found that it must fetch, and does so now."""
+
+    uid: str
+    container: str
+    image: str
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -112,4 +126,4 @@ class AllocationRead(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     actuated: Allocation | None = None
 
 
-PodObservation = PodSeen | PodGone | Shown | Finished | AllocationRead
+PodObservation = PodSeen | PodGone | Shown | PullBegan | Finished | AllocationRead

@@ -17,6 +17,7 @@ from flexlet.core.resize.allocation import NOTHING, Allocation
 from flexlet.core.resize.conditions import ResizeConditions
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
+from flexlet.core.resize.steps import Step
 from flexlet.core.runtime.shown import RuntimePod
 
 UNDECIDED: Final = "Undecided"
@@ -52,6 +53,15 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     identity: int = 0
     """What the delay is about (image, resources): another one starts anew."""
+    attempt: int = -1
+    """Of a restart: which attempt of the container it was decided for."""
+    why: str = ""
+    """What went wrong, for those who are told that there is a wait."""
+
+    @property
+    def ends_at(self) -> float:
+        """When the wait is over, if it began with the decision."""
+        return self.since + self.delay_s
 
 
 class ImageState(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +109,18 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     failed_steps: frozenset[str] = frozenset()
     """Subjects of steps that failed in the present attempt to resize."""
     retry_resize_at: float = 0.0
+    taken: tuple[Step, ...] = ()
+    """Steps of the present attempt that were done; one that is due again was not taken by the kernel."""
+    unverified: bool = False
+    """Whether steps were done since the pod was last looked at."""
+    settled: tuple[Allocation, Allocation, PodCgroup | None, frozenset[str]] | None = None
+    """Allocated, actuated, cgroup and running containers for which nothing is left to do."""
 
     shown: RuntimePod | None = None
+    order: int = 0
+    """Which question `shown` answers; answers to older ones are dropped."""
+    stale: bool = False
+    """Whether something failed half way: nothing is decided before the next look."""
     messages: dict[str, str] = {}
     has_cgroup: bool | None = None
     cgroup: PodCgroup | None = None
@@ -111,33 +131,52 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     volumes: bool = False
     """Whether they are mounted."""
     refresh_volumes_at: float = 0.0
-    sandbox_retry_at: float = 0.0
-    volumes_retry_at: float = 0.0
 
     images: dict[str, ImageState] = {}
     troubles: dict[str, Trouble] = {}
     crashes: dict[str, Backoff] = {}
+    """By container."""
     pulls: dict[str, Backoff] = {}
+    """By image."""
+    retries: dict[str, Backoff] = {}
+    """By the key of a deed that failed: not again before the delay is over."""
     probes: dict[str, ProbeState] = {}
     """By ``kind/container``."""
 
     underway: dict[str, float] = {}
     """Keys of the deeds that have begun and not ended, and when they began."""
 
+    doomed: dict[str, str] = {}
+    """Runs that must be stopped, by id, and why, as the Killing event says it."""
+    replaced: frozenset[str] = frozenset()
+    """Runs that were stopped in order to be started again, whatever their exit code."""
+    stops: dict[str, float] = {}
+    """Runs that were told to stop with the pod, by id, and the deadline they were given."""
+    hooked: frozenset[str] = frozenset()
+    """Runs whose preStop hook is done although they still run."""
+    stopped_sandboxes: frozenset[str] = frozenset()
+
     ending: Ending | None = None
     stopping_since: float | None = None
     grace_s: int | None = None
     """The shortest grace decided so far; it may only shrink."""
+    stop_by: float = 0.0
+    """When the grace is over."""
     stopped: bool = False
     """Whether all its containers and sandboxes are stopped for good."""
     cleaned: bool = False
-    """Whether its volumes and its cgroup are gone."""
+    """Whether its volumes and its cgroup are gone; of a pod that is gone, whether nothing is left of it."""
+    unmounted: bool = False
+    """Whether its volumes were taken away after its end."""
+    erased: bool = False
+    """Whether its directory was, too."""
 
     started_at: str = ""
     """status.startTime."""
     reported: dict[str, Any] | None = None
     """The status that the API has, as far as we know."""
-    report_retry_at: float = 0.0
+    deleted: bool = False
+    """Whether the API was told to let it go."""
 
     @property
     def uid(self) -> str:
