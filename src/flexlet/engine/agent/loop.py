@@ -20,7 +20,7 @@ from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.fold import folded
 from flexlet.core.agent.household import Settlement
 from flexlet.core.agent.lifecycle import decide
-from flexlet.core.agent.observations import Finished, Outcome, PodGone, PodObservation, PodSeen, Shown
+from flexlet.core.agent.observations import Finished, Outcome, PodGone, PodObservation, PodSeen, PullBegan, Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World, joined
 from flexlet.core.resize import triggers
@@ -124,7 +124,7 @@ class AgentLoop:
     def _fold(self, observation: PodObservation | Change, now: float) -> set[str]:
         if isinstance(observation, Finished) and isinstance(observation.deed, SaveAllocation):
             return self._take(household.granted(self.world, observation, now), now)
-        if not isinstance(observation, PodSeen | PodGone | Shown | Finished):
+        if not isinstance(observation, PodSeen | PodGone | Shown | PullBegan | Finished):
             return self._change(observation)
         uid = observation.pod.metadata.uid if isinstance(observation, PodSeen) else observation.uid
         before = self.world.pods.get(uid)

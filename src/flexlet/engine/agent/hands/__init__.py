@@ -43,6 +43,7 @@ _WORK: Final[dict[type[deeds.Deed], Work]] = {
     deeds.RemoveSandbox: sandboxes.remove,
     deeds.StartContainer: containers.start,
     deeds.StopContainer: stopping.stop,
+    deeds.RunPreStop: stopping.run_pre_stop,
     deeds.RemoveContainer: containers.remove,
     deeds.TakeStep: resizing.take_step,
     deeds.RunProbe: probes.ask,

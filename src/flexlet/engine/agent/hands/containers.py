@@ -14,6 +14,7 @@ from flexlet.core.agent.deeds import RemoveContainer, StartContainer
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import ImageState, PodRecord
 from flexlet.core.agent.world import World
+from flexlet.core.resize.allocation import Allocation
 from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
 from flexlet.engine.agent.hands import hooks
 from flexlet.engine.agent.hands.tools import Tools
@@ -35,8 +36,17 @@ async def start(tools: Tools, deed: StartContainer, record: PodRecord, world: Wo
     around = sandbox.sandbox_config(pod, world.setup, 0)
     if isinstance(around, Problem):
         return Failed(reason=CONFIG_ERROR, message=around.message, stage="config")
-    await tools.ledger.actuated.put(record.pod_uid, deed.actuated)
+    await tools.ledger.actuated.put(record.pod_uid, _recorded(tools, deed, record))
     return await _run(tools, deed, pod, container, config, around, record)
+
+
+def _recorded(tools: Tools, deed: StartContainer, record: PodRecord) -> Allocation:
+    """Only this container's entry: others of the pod may be starting at the same time."""
+    known = tools.ledger.actuated.get(record.pod_uid)
+    if known is None:
+        return deed.actuated
+    own = {name: each for name, each in deed.actuated.containers.items() if name == deed.container}
+    return Allocation({**known.containers, **own}, deed.actuated.pod)
 
 
 async def _config(

@@ -10,7 +10,7 @@ from typing import Final
 from flexlet.core.agent.containers import images, sandbox
 from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.deeds import PullImage
-from flexlet.core.agent.observations import Done, Failed, Outcome
+from flexlet.core.agent.observations import Done, Failed, Outcome, PullBegan
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
 from flexlet.core.runtime.configs import PullCredentials, SandboxConfig
@@ -64,6 +64,7 @@ class Puller:
         asked: float,
     ) -> Outcome:
         began = self._tools.clock.monotonic()
+        self._tools.tell(PullBegan(uid=deed.uid, container=deed.container, image=deed.image))
         fault: RuntimeFault | None = None
         for each in credentials or (None,):
             try:

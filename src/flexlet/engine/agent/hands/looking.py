@@ -27,6 +27,7 @@ async def inspect(tools: Tools, deed: Inspect, record: PodRecord, world: World) 
 
 async def show(tools: Tools, record: PodRecord, world: World, *, usage: bool = False) -> None:
     """Tell the mailbox what the pod looks like now."""
+    order = tools.order()
     pod = await tools.runtime.inspect(record.uid)
     path = cgroup_path(record, world)
     texts = await tools.cgroups.read(path, _FILES)
@@ -37,6 +38,7 @@ async def show(tools: Tools, record: PodRecord, world: World, *, usage: bool = F
             cgroup=_reading(texts),
             usage=await _usage(tools, path, pod) if usage else None,
             messages=await _last_words(tools, record, pod),
+            order=order,
         )
     )
 

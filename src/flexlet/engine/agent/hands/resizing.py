@@ -51,7 +51,7 @@ async def take_step(tools: Tools, deed: TakeStep, record: PodRecord, world: Worl
     after = steps.recorded(before, deed.step)
     if after is not before:
         await tools.ledger.actuated.put(record.pod_uid, after)
-    return Done()
+    return Done(order=tools.order())
 
 
 async def _act(tools: Tools, deed: TakeStep, record: PodRecord, world: World) -> None:

@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 from typing import Final
 
+from flexlet.api.nodepod.handlers import Handler
 from flexlet.core.agent.containers import container as making
-from flexlet.core.agent.deeds import StopContainer
+from flexlet.core.agent.deeds import RunPreStop, StopContainer
 from flexlet.core.agent.observations import Done, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
@@ -24,20 +25,29 @@ async def stop(tools: Tools, deed: StopContainer, record: PodRecord, _: World) -
     began = tools.clock.monotonic()
     failure = ""
     if deed.pre_stop is not None and deed.grace_s > 0:
-        failure = await _prepare(tools, deed, record)
+        failure = await _within_grace(
+            tools, deed.container, deed.container_id, deed.pre_stop, deed.grace_s, record
+        )
     spent = int(tools.clock.monotonic() - began)
     await tools.runtime.stop_container(deed.container_id, max(_LEAST_S, deed.grace_s - spent))
     return Done(hook_failure=failure)
 
 
-async def _prepare(tools: Tools, deed: StopContainer, record: PodRecord) -> str:
-    """Run the hook for as long as the grace lasts."""
-    container = making.named(record.pod, deed.container)
-    assert deed.pre_stop is not None  # noqa: S101 asked by the caller
+async def run_pre_stop(tools: Tools, deed: RunPreStop, record: PodRecord, _: World) -> Outcome:
+    """Only the hook; the container goes on until it is its turn."""
+    failure = await _within_grace(tools, deed.container, deed.container_id, deed.hook, deed.grace_s, record)
+    return Done(hook_failure=failure)
+
+
+async def _within_grace(
+    tools: Tools, name: str, container_id: str, handler: Handler, grace_s: int, record: PodRecord
+) -> str:
+    """Run a hook for as long as the grace lasts."""
+    container = making.named(record.pod, name)
     hook = asyncio.ensure_future(
-        hooks.run(tools, record.pod, container, deed.pre_stop, deed.container_id, record.ips, deed.grace_s)
+        hooks.run(tools, record.pod, container, handler, container_id, record.ips, grace_s)
     )
-    limit = asyncio.ensure_future(tools.clock.sleep(deed.grace_s))
+    limit = asyncio.ensure_future(tools.clock.sleep(grace_s))
     try:
         await asyncio.wait({hook, limit}, return_when=asyncio.FIRST_COMPLETED)
         return hook.result() if hook.done() else ""

@@ -1,5 +1,6 @@
 """What the hands work with: every port, and the agent's own books."""
 
+import itertools
 from collections.abc import Callable
 
 from flexlet.core.agent.observations import PodObservation
@@ -39,3 +40,8 @@ class Tools:
         self.objects = Objects(cluster, clock)
         self.tell: Tell = lambda _: None
         """Set by whoever owns the mailbox."""
+        self._orders = itertools.count(1)
+
+    def order(self) -> int:
+        """A number larger than all before: looks and steps are told apart by it."""
+        return next(self._orders)
