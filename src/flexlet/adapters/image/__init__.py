@@ -9,45 +9,21 @@ Disks of a node VM, in this order: `Image.rootfs` below a writable overlay of it
 read-only) and, optional, a raw tar of the node's configuration (vdc), unpacked into /etc/flexlet at every boot.
 """
 
-from collections.abc import Callable
-from pathlib import Path
+from flexlet.adapters.image.cache import default as default_cache
+from flexlet.adapters.image.image import COMMAND_LINE, Image, code_layer, ensure
+from flexlet.adapters.image.progress import Progress
+from flexlet.adapters.image.tools import install as install_missing
+from flexlet.adapters.image.tools import missing as missing_tools
+from flexlet.adapters.image.tools import require as require_tools
 
-import msgspec
-
-Progress = Callable[[str], None]
-
-# What the guest's kernel is told; `root=` and friends are the initramfs' business.
-COMMAND_LINE = "console=ttyS0 quiet panic=1"
-
-
-class Image(msgspec.Struct, frozen=True):
-    """A bootable image; all three files are shared and must not be written to."""
-
-    kernel: Path
-    initrd: Path
-    rootfs: Path
-
-
-def default_cache() -> Path:
-    """$FLEXLET_CACHE, or ~/.cache/flexlet."""
-    raise NotImplementedError
-
-
-def ensure(cache: Path, progress: Progress) -> Image:
-    """The image of this recipe, built if the cache has none (minutes, network)."""
-    raise NotImplementedError
-
-
-def code_layer(cache: Path, progress: Progress) -> Path:
-    """A disk image with flexlet as it runs here and its dependencies for the guest's Python (seconds)."""
-    raise NotImplementedError
-
-
-def missing_tools() -> list[str]:
-    """Debian packages that must be installed on this host before images can be built and booted."""
-    raise NotImplementedError
-
-
-def install_missing(progress: Progress) -> None:
-    """Install what `missing_tools` names with apt-get; needs root."""
-    raise NotImplementedError
+__all__ = [
+    "COMMAND_LINE",
+    "Image",
+    "Progress",
+    "code_layer",
+    "default_cache",
+    "ensure",
+    "install_missing",
+    "missing_tools",
+    "require_tools",
+]

@@ -1,0 +1,102 @@
+"""The programs that a host needs to build and boot node VMs, and how it gets them.
+
+Separate because it is the only place that changes the host. Debian 12's own QEMU (7.2) aborts when a CPU is plugged
+again after an unplug, so 10 is the oldest one taken; on Debian 12 it comes from backports, whose entry is derived from
+the host's own sources.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from flexlet.adapters.image import mirror
+from flexlet.adapters.image.progress import Progress
+from flexlet.errors import ConfigError
+
+OLDEST_QEMU = 10
+_QEMU = "qemu-system-x86"
+_PROGRAMS = {"qemu-img": "qemu-utils", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
+_BACKPORTS = {"bookworm": "bookworm-backports"}
+_ENTRY = Path("etc/apt/sources.list.d/flexlet-backports.sources")
+# Administrators' programs live where an ordinary user's PATH does not look.
+_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+def find(program: str) -> str:
+    """Where a program is, administrators' folders included; empty if it is not installed."""
+    return shutil.which(program, path=_PATH) or ""
+
+
+def missing() -> list[str]:
+    """Debian packages that building and booting a node VM needs and this host lacks."""
+    absent = [package for program, package in _PROGRAMS.items() if not find(program)]
+    absent += [] if qemu_version() >= OLDEST_QEMU else [_QEMU]
+    if mirror.codename() == "" and not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
+        absent.append("debian-archive-keyring")
+    if os.geteuid() != 0 and not find("newuidmap"):
+        absent.append("uidmap")
+    return sorted(absent)
+
+
+def qemu_version() -> int:
+    """The major version of the installed QEMU, 0 if there is none."""
+    program = find("qemu-system-x86_64")
+    if not program:
+        return 0
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"version (\d+)", said)
+    return int(found[1]) if found else 0
+
+
+def require() -> None:
+    """Raise ConfigError with the line to type if anything is missing."""
+    if absent := missing():
+        lines = "\n".join(f"  {line}" for line in remedy(absent))
+        raise ConfigError(f"a node VM needs Debian packages that are not installed: {', '.join(absent)}. As root:\n{lines}")
+
+
+def remedy(absent: list[str]) -> list[str]:
+    """The commands, for a person to type as root, that install the packages."""
+    lines = []
+    if (suite := _suite_for(absent)) and not mirror.has_suite(suite):
+        lines.append(f"# add the suite {suite} to your apt sources, at the address of your own release")
+    target = [f"-t {suite}"] if suite else []
+    lines += ["apt-get update", " ".join(["apt-get install --no-install-recommends", *target, *absent])]
+    return lines
+
+
+def install(progress: Progress, root: Path = Path("/")) -> None:
+    """Install what is missing with apt-get."""
+    absent = missing()
+    if not absent:
+        return
+    if os.geteuid() != 0 or not find("apt-get"):
+        require()
+    suite = _suite_for(absent)
+    if suite and not mirror.has_suite(suite, root):
+        _add_suite(suite, root, progress)
+    progress(f"installing {', '.join(absent)} with apt-get")
+    _apt_get("update")
+    _apt_get("install", "--yes", "--no-install-recommends", *(["-t", suite] if suite else []), *absent)
+
+
+def _suite_for(absent: list[str]) -> str:
+    return _BACKPORTS.get(mirror.codename(), "") if _QEMU in absent else ""
+
+
+def _add_suite(suite: str, root: Path, progress: Progress) -> None:
+    source = mirror.of_host(root)
+    if source is None:
+        raise ConfigError(f"no Debian mirror is configured in /etc/apt: add one, and its suite {suite}, then try again")
+    progress(f"adding the suite {suite} to apt's sources as /{_ENTRY}")
+    (root / _ENTRY).write_text(source.stanza(suite))
+
+
+def _apt_get(*arguments: str) -> None:
+    command = ["apt-get", "--quiet", *arguments]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ConfigError(f"`{' '.join(command)}` failed:\n{(done.stderr or done.stdout).strip()[-2000:]}")
