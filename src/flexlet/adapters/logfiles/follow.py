@@ -8,7 +8,7 @@ the end and no further.
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,7 @@ from flexlet.core.logs.options import LogOptions
 CHECK_S: Final = 1.0
 
 
-async def stream(path: Path, options: LogOptions, is_running: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def stream(path: Path, options: LogOptions, is_running: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
     """What `options` ask for of the log at `path`; HostError if it cannot be read."""
     reader = await asyncio.to_thread(LogReader.open, path, options)
     with contextlib.closing(reader), _woken_by(path.parent if options.follow else None) as wait:

@@ -14,6 +14,9 @@ class ContainerSource(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     log_directory: str = ""
     """Where its log and the rotated ones lie; empty if nobody knows."""
+    rootfs_bytes: int | None = None
+    """What its writable layer takes, if the runtime told."""
+    rootfs_inodes: int | None = None
 
 
 class VolumeSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +64,3 @@ class NodeSource(msgspec.Struct, frozen=True, kw_only=True):
     """The cgroup of all pods together."""
     data_directory: str = "/var/lib/kubelet"
     """Lies on the node's file system."""
-    image_directory: str = ""
-    """Lies on the file system of the images; empty if nobody knows."""
-    container_directory: str = ""
-    """Lies on the file system of the containers' writable layers; empty: where the images are."""
