@@ -6,17 +6,19 @@ feels every five seconds, and for its images every thirty. A runtime that does n
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from flexlet.core.machine import discovery, sources
-from flexlet.core.machine.snapshot import Snapshot
 from flexlet.core.node.facts import Address, NodeFacts
 from flexlet.errors import RuntimeFault
 from flexlet.ports.clock import Clock
 from flexlet.ports.host import HostReader
 from flexlet.ports.runtime import Runtime
+
+if TYPE_CHECKING:
+    from flexlet.core.machine.snapshot import Snapshot
 
 _MACHINE_S: Final = 10.0
 _RUNTIME_S: Final = 5.0
