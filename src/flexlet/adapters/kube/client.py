@@ -2,15 +2,19 @@
 
 One session per client; it must be made and closed inside the running loop (``async with``). No aiohttp exception
 leaves this file: connection trouble becomes an ApiError with code 503, so that callers retry in one way.
+
+Credentials may change while the client is in use (`renew`): connections made with the old ones are closed, because
+a connection keeps the identity of its handshake. Who was waiting on one sees a 503 and comes again.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
 
 from flexlet.adapters.kube import kubeconfig, requests
+from flexlet.adapters.kube.pace import Pace
 from flexlet.api import status
 from flexlet.ports.cluster import Change, Listing, Ref
 
@@ -20,19 +24,33 @@ _PAGE = 500
 class HttpCluster:
     """A Kubernetes API reached with the credentials of a kubeconfig."""
 
-    def __init__(self, credentials: kubeconfig.Credentials, user_agent: str = "flexlet") -> None:
+    def __init__(
+        self, credentials: kubeconfig.Credentials, user_agent: str = "flexlet", pace: Pace | None = None
+    ) -> None:
         self._credentials = credentials
-        self._headers = {"User-Agent": user_agent, "Accept": "application/json"}
-        if credentials.token:
-            self._headers["Authorization"] = f"Bearer {credentials.token}"
+        self._user_agent = user_agent
+        self._pace = pace
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        self._session = self._connected()
+        return self
+
+    async def renew(self, credentials: kubeconfig.Credentials) -> None:
+        """Go on with other credentials, on new connections."""
+        old, self._credentials = self._session, credentials
+        self._session = self._connected()
+        if old is not None:
+            await old.close()
+
+    def _connected(self) -> aiohttp.ClientSession:
         https = self._credentials.server.startswith("https")
         context = kubeconfig.ssl_context(self._credentials) if https else False
+        headers = {"User-Agent": self._user_agent, "Accept": "application/json"}
+        if self._credentials.token:
+            headers["Authorization"] = f"Bearer {self._credentials.token}"
         connector = aiohttp.TCPConnector(ssl=context, limit=0)
-        self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
-        return self
+        return aiohttp.ClientSession(connector=connector, headers=headers)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -127,29 +145,37 @@ class HttpCluster:
         content_type: str = "application/json",
         timeout_s: float | None = 60,
     ) -> "_Exchange":
-        if self._session is None:
-            raise RuntimeError("use the client inside `async with`")
         data = None if body is None else requests.encode(body)
-        request = self._session.request(
-            method,
-            self._credentials.server + path,
-            params=query,
-            data=data,
-            headers={"Content-Type": content_type} if data is not None else None,
-            server_hostname=self._credentials.server_name or None,
-            timeout=aiohttp.ClientTimeout(total=timeout_s, connect=10),
-        )
-        return _Exchange(request, f"{method} {self._credentials.server}{path}")
+
+        def start() -> Any:
+            if self._session is None:
+                raise RuntimeError("use the client inside `async with`")
+            return self._session.request(
+                method,
+                self._credentials.server + path,
+                params=query,
+                data=data,
+                headers={"Content-Type": content_type} if data is not None else None,
+                server_hostname=self._credentials.server_name or None,
+                timeout=aiohttp.ClientTimeout(total=timeout_s, connect=10),
+            )
+
+        return _Exchange(start, f"{method} {self._credentials.server}{path}", self._pace)
 
 
 class _Exchange:
     """One request; failures of the wire and answers of 400 and above both leave as ApiError."""
 
-    def __init__(self, request: Any, what: str) -> None:
-        self._request = request
+    def __init__(self, start: Callable[[], Any], what: str, pace: Pace | None) -> None:
+        self._start = start
         self._what = what
+        self._pace = pace
+        self._request: Any = None
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
+        if self._pace is not None:
+            await self._pace.turn()
+        self._request = self._start()
         try:
             response: aiohttp.ClientResponse = await self._request.__aenter__()
             if response.status < 400:

@@ -96,6 +96,29 @@ class _Reader:
         return self._data({"t": user["tokenFile"]}, "t").decode().strip() if user.get("tokenFile") else ""
 
 
+def node_config(credentials: Credentials, pair: Path) -> bytes:
+    """The kubeconfig of a node that joined: the cluster of `credentials`, and the file that holds its pair."""
+    cluster: dict[str, Any] = {"server": credentials.server}
+    if credentials.ca:
+        cluster["certificate-authority-data"] = base64.b64encode(credentials.ca).decode()
+    if credentials.insecure:
+        cluster["insecure-skip-tls-verify"] = True
+    if credentials.server_name:
+        cluster["tls-server-name"] = credentials.server_name
+    context = {"cluster": "default-cluster", "user": "default-auth", "namespace": "default"}
+    user = {"client-certificate": str(pair), "client-key": str(pair)}
+    return msgspec.yaml.encode(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "default-context",
+            "clusters": [{"name": "default-cluster", "cluster": cluster}],
+            "contexts": [{"name": "default-context", "context": context}],
+            "users": [{"name": "default-auth", "user": user}],
+        }
+    )
+
+
 def ssl_context(credentials: Credentials) -> ssl.SSLContext:
     """TLS as the kubeconfig asks for it; the key touches the disk only for the moment OpenSSL reads it."""
     context = ssl.create_default_context(cadata=credentials.ca.decode() if credentials.ca else None)
@@ -104,7 +127,8 @@ def ssl_context(credentials: Credentials) -> ssl.SSLContext:
         context.verify_mode = ssl.CERT_NONE
     if credentials.certificate:
         with tempfile.NamedTemporaryFile(suffix=".pem") as pair:  # mode 0600 by default
-            pair.write(credentials.certificate + b"\n" + credentials.key)
+            both = credentials.certificate == credentials.key  # one file may hold the pair
+            pair.write(credentials.certificate + (b"" if both else b"\n" + credentials.key))
             pair.flush()
             context.load_cert_chain(pair.name)
     return context
