@@ -1,0 +1,1 @@
+"""Manifests of static pods in a directory of the host."""

@@ -1,0 +1,129 @@
+"""A pod from a manifest: named after its node, known by a hash of what the file says.
+
+Whoever changes the file gets another pod, because the hash is the uid. What the API server would fill in and
+refuse is done here too, by rules that are handed in: there may be no API server. A manifest that
+cannot be used is a Refused with the reason; the others go on.
+"""
+
+import copy
+import hashlib
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from flexlet.api import age, decode
+from flexlet.api.nodepod import NodePod
+from flexlet.core.critical import SOURCE_ANNOTATION
+from flexlet.core.staticpods.references import reference
+from flexlet.errors import InputError
+
+Object = dict[str, Any]
+HASH_ANNOTATION: Final = "kubernetes.io/config.hash"
+SEEN_ANNOTATION: Final = "kubernetes.io/config.seen"
+FILE_SOURCE: Final = "file"
+_TOLERATION: Final = {"operator": "Exists", "effect": "NoExecute"}
+
+
+class PodRules(Protocol):
+    """What an API server does with a pod that it is sent."""
+
+    def read(self, value: Object) -> Object:
+        """The pod with every field of its type; InputError if that is impossible."""
+        ...
+
+    def complete(self, pod: Object) -> list[str]:
+        """Fill in defaults, in place, and say what is wrong."""
+        ...
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a file said: a JSON-like value, or why it has none."""
+
+    path: str
+    value: Any = None
+    problem: str = ""
+
+
+class StaticPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod of a file: as the node runs it, and the whole object."""
+
+    path: str
+    pod: NodePod
+    body: Object
+
+    @property
+    def uid(self) -> str:
+        """The hash of what the file says; its containers carry it."""
+        return self.pod.metadata.uid
+
+    @property
+    def full_name(self) -> tuple[str, str]:
+        """Namespace and name, shared with its mirror."""
+        return self.pod.metadata.namespace, self.pod.metadata.name
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A manifest that cannot be run, and why."""
+
+    path: str
+    message: str
+
+
+def static_pod(manifest: Manifest, node: str, seen_at: float, rules: PodRules) -> StaticPod | Refused:
+    """The pod of a manifest on a node."""
+    message = manifest.problem or _shape(manifest.value)
+    if message:
+        return Refused(manifest.path, message)
+    try:
+        return _made(manifest, node, seen_at, rules)
+    except InputError as error:
+        return Refused(manifest.path, f"couldn't parse as pod: {error}")
+
+
+def _made(manifest: Manifest, node: str, seen_at: float, rules: PodRules) -> StaticPod | Refused:
+    body = _placed(rules.read(copy.deepcopy(manifest.value)), manifest.path, node, seen_at)
+    complaints = rules.complete(body)
+    if complaints:
+        return Refused(manifest.path, f"invalid pod: [{', '.join(complaints)}]")
+    found = reference(body["spec"])
+    if found:
+        return Refused(manifest.path, f"static pods may not reference {found}")
+    return StaticPod(path=manifest.path, pod=decode.from_value(body, NodePod), body=body)
+
+
+def _shape(value: Any) -> str:
+    if not isinstance(value, dict) or value.get("apiVersion") != "v1" or value.get("kind") != "Pod":
+        return "couldn't parse as pod: expected one object with apiVersion v1 and kind Pod"
+    metadata = value.get("metadata")
+    named = isinstance(metadata, dict) and metadata.get("name")
+    return "" if named else "invalid pod: name is needed for the pod"
+
+
+def _placed(body: Object, path: str, node: str, seen_at: float) -> Object:
+    """The object on its node, with the marks of where it comes from."""
+    metadata, spec = body["metadata"], body.setdefault("spec", {})
+    uid = metadata.get("uid") or _hash(body, node, path)
+    metadata |= {
+        "uid": uid,
+        "name": f"{metadata['name']}-{node.lower()}",
+        "namespace": metadata.get("namespace") or "default",
+        "annotations": {
+            **(metadata.get("annotations") or {}),
+            HASH_ANNOTATION: uid,
+            SEEN_ANNOTATION: f"{age.format_micro(seen_at)[:-1]}000Z",
+            SOURCE_ANNOTATION: FILE_SOURCE,
+        },
+    }
+    spec["nodeName"] = node
+    tolerations = spec.get("tolerations") or []
+    if _TOLERATION not in tolerations:
+        spec["tolerations"] = [*tolerations, dict(_TOLERATION)]
+    body["status"] = {"phase": "Pending"}
+    return body
+
+
+def _hash(body: Object, node: str, path: str) -> str:
+    """32 hexadecimal digits; the order and the layout of the file do not matter."""
+    digest = hashlib.blake2b(msgspec.json.encode(body, order="deterministic"), digest_size=16)
+    digest.update(f"host:{node}file:{path}".encode())
+    return digest.hexdigest()
