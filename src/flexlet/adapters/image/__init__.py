@@ -10,14 +10,13 @@ read-only) and, optional, a raw tar of the node's configuration (vdc), unpacked 
 """
 
 from flexlet.adapters.image.cache import default as default_cache
-from flexlet.adapters.image.image import COMMAND_LINE, Image, code_layer, ensure
+from flexlet.adapters.image.image import Image, code_layer, ensure
 from flexlet.adapters.image.progress import Progress
 from flexlet.adapters.image.tools import install as install_missing
 from flexlet.adapters.image.tools import missing as missing_tools
 from flexlet.adapters.image.tools import require as require_tools
 
 __all__ = [
-    "COMMAND_LINE",
     "Image",
     "Progress",
     "code_layer",

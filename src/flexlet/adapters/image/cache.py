@@ -1,7 +1,8 @@
 """Folders named by what they were made from: complete or absent, built by one process at a time.
 
-Shared by images and code layers. A builder works in a folder beside the final one and renames it at the end; it holds
-the kind's lock meanwhile, so whoever holds the lock knows that any unfinished folder belongs to nobody and removes it.
+Shared by images and code layers. A builder works in a folder beside the final one and renames it at the end; it
+holds the kind's lock meanwhile, so whoever holds the lock knows that any unfinished folder belongs to nobody and
+removes it.
 """
 
 import fcntl

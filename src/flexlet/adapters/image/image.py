@@ -7,10 +7,6 @@ import msgspec
 from flexlet.adapters.image import cache, layer, recipe, rootfs, tools
 from flexlet.adapters.image.progress import Progress
 
-# What the guest's kernel is told. Emulated CPUs share one clock, which the kernel would not trust by itself and replace
-# by a device that costs a trap at every reading.
-COMMAND_LINE = "console=ttyS0 quiet panic=1 tsc=reliable mitigations=off"
-
 
 class Image(msgspec.Struct, frozen=True):
     """A bootable image; all three files are shared and must not be written to."""
@@ -21,13 +17,13 @@ class Image(msgspec.Struct, frozen=True):
 
 
 def ensure(store: Path, progress: Progress) -> Image:
-    """The image of this recipe, built if the cache has none (minutes, network)."""
+    """The image of this recipe, built if the cache has none (minutes, network); blocks."""
     folder = _folder(store, progress)
     return Image(folder / "vmlinuz", folder / "initrd.img", folder / "rootfs.img")
 
 
 def code_layer(store: Path, progress: Progress) -> Path:
-    """A disk image with flexlet as it runs here and its dependencies for the guest's Python (seconds)."""
+    """A disk image with flexlet as it runs here and its dependencies for the guest's Python (seconds); blocks."""
     return layer.ensure(store, _folder(store, progress), progress)
 
 

@@ -16,7 +16,9 @@ def build(busybox: bytes, modules: Path, wanted: Sequence[str]) -> bytes:
     """The archive; `modules` is the kernel's folder with modules.dep, `wanted` are names of modules."""
     script = files(__package__).joinpath("files/initramfs-init").read_bytes()
     order = load_order((modules / "modules.dep").read_text(), wanted)
-    return cpio.archive(_entries(script, busybox, [(f"{n:02}-{p.name}", modules / p) for n, p in enumerate(order)]))
+    return cpio.archive(
+        _entries(script, busybox, [(f"{n:02}-{p.name}", modules / p) for n, p in enumerate(order)])
+    )
 
 
 def load_order(modules_dep: str, wanted: Sequence[str]) -> list[PurePosixPath]:

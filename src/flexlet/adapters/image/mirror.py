@@ -1,9 +1,9 @@
 """Where this host gets its Debian packages from: the only source of addresses for what we build.
 
 Separate because it is the promise that no mirror's name is written into the project: the address is read from the
-host's apt configuration (sources.list(5): one-line `deb` entries and deb822 stanzas) each time it is needed, and our
-code names suites only. Other suites of Debian answer at the address of the host's own. A host that is not Debian has
-no such address; there the tools' own defaults apply.
+host's apt configuration (sources.list(5): one-line `deb` entries and deb822 stanzas) each time it is needed, and
+our code names suites only. Other suites of Debian answer at the address of the host's own. A host that is not
+Debian has no such address; there the tools' own defaults apply.
 """
 
 import re
@@ -74,7 +74,9 @@ def has_suite(suite: str, root: Path = Path("/")) -> bool:
 
 
 def _is_archive(source: Source, wanted: Iterable[str]) -> bool:
-    return "main" in source.components and not source.uri.startswith("cdrom:") and bool({*source.suites} & {*wanted})
+    return (
+        "main" in source.components and not source.uri.startswith("cdrom:") and bool({*source.suites} & {*wanted})
+    )
 
 
 def _configured(root: Path) -> Iterator[Source]:

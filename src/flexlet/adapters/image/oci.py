@@ -1,13 +1,12 @@
 """The container images that a node brings along, as an archive in the OCI image layout.
 
-Made from one busybox binary with plain Python, because a lab must not depend on an image registry. All images share
-one layer (every applet linked under /bin), so a node unpacks it once. Follows the OCI image specification; names are
-given as containerd reads them (`io.containerd.image.name`). Equal busybox, equal bytes.
+Made from one busybox binary with plain Python, because a lab must not depend on an image registry. All images
+share one layer (every applet linked under /bin), so a node unpacks it once. Follows the OCI image specification;
+names are given as containerd reads them (`io.containerd.image.name`). Equal busybox, equal bytes.
 """
 
 import hashlib
 import io
-import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +14,15 @@ from typing import Any
 
 import msgspec
 
+from flexlet.adapters.image import program
+
 TOOLS = ("docker.io/flexlet/tools:latest", "docker.io/library/busybox:1", "docker.io/library/busybox:latest")
 PAUSE = "docker.io/flexlet/pause:latest"
 # As the first process of a pod it reaps what nobody waits for, and leaves at once when told to.
 PAUSE_COMMAND = ("/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 2147483647 & wait $!; done")
 
-_PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
-_GROUP = "root:x:0:\nnobody:x:65534:\n"
+_ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+_GROUPS = "root:x:0:\nnobody:x:65534:\n"
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _CONFIG = "application/vnd.oci.image.config.v1+json"
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
@@ -30,9 +31,9 @@ _ARCHITECTURE = {"architecture": "amd64", "os": "linux"}
 
 def write_archives(directory: Path, busybox: Path) -> list[Path]:
     """Write the images into `directory` as archives for `ctr images import`, and say which files they are."""
-    listed = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
+    applets = program.run([str(busybox), "--list"]).split()
     path = directory / "images.tar"
-    path.write_bytes(archive(busybox.read_bytes(), listed.stdout.split()))
+    path.write_bytes(archive(busybox.read_bytes(), applets))
     return [path]
 
 
@@ -58,7 +59,7 @@ def layer(busybox: bytes, applets: Sequence[str]) -> bytes:
     members[-1][0].mode = 0o1777
     members += [_file("bin/busybox", busybox, 0o755)]
     members += [_link(f"bin/{name}") for name in sorted(applets) if name != "busybox"]
-    members += [_file("etc/passwd", _PASSWD.encode(), 0o644), _file("etc/group", _GROUP.encode(), 0o644)]
+    members += [_file("etc/passwd", _ACCOUNTS.encode(), 0o644), _file("etc/group", _GROUPS.encode(), 0o644)]
     return _packed(members)
 
 

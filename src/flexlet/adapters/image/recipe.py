@@ -4,8 +4,8 @@ Separate and pure so that the name can be had without building. Everything that 
 the name is the hash of this value and of the two scripts that take part in the build. Versions of packages do not:
 Debian's stable releases fix bugs and change nothing else.
 
-Why two releases: the user land is Debian 13's; the kernel is Debian 12's, because newer ones drop the free CPU slots of
-a machine whose hypervisor they do not know, and QEMU's own emulation is none they know.
+Why two releases: the user land is Debian 13's; the kernel is Debian 12's, because newer ones drop the free CPU
+slots of a machine whose hypervisor they do not know, and QEMU's own emulation is none they know.
 """
 
 import hashlib

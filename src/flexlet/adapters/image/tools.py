@@ -1,17 +1,15 @@
 """The programs that a host needs to build and boot node VMs, and how it gets them.
 
-Separate because it is the only place that changes the host. Debian 12's own QEMU (7.2) aborts when a CPU is plugged
-again after an unplug, so 10 is the oldest one taken; on Debian 12 it comes from backports, whose entry is derived from
-the host's own sources.
+Separate because it is the only place that changes the host. Debian 12's own QEMU (7.2) aborts when a CPU is
+plugged again after an unplug, so 10 is the oldest one taken; on Debian 12 it comes from backports, whose entry is
+derived from the host's own sources.
 """
 
 import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
-from flexlet.adapters.image import mirror
+from flexlet.adapters.image import mirror, program
 from flexlet.adapters.image.progress import Progress
 from flexlet.errors import ConfigError
 
@@ -20,32 +18,23 @@ _QEMU = "qemu-system-x86"
 _PROGRAMS = {"qemu-img": "qemu-utils", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 _BACKPORTS = {"bookworm": "bookworm-backports"}
 _ENTRY = Path("etc/apt/sources.list.d/flexlet-backports.sources")
-# Administrators' programs live where an ordinary user's PATH does not look.
-_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
-
-
-def find(program: str) -> str:
-    """Where a program is, administrators' folders included; empty if it is not installed."""
-    return shutil.which(program, path=_PATH) or ""
 
 
 def missing() -> list[str]:
     """Debian packages that building and booting a node VM needs and this host lacks."""
-    absent = [package for program, package in _PROGRAMS.items() if not find(program)]
+    absent = [package for name, package in _PROGRAMS.items() if not program.find(name)]
     absent += [] if qemu_version() >= OLDEST_QEMU else [_QEMU]
     if mirror.codename() == "" and not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
         absent.append("debian-archive-keyring")
-    if os.geteuid() != 0 and not find("newuidmap"):
+    if os.geteuid() != 0 and not program.find("newuidmap"):
         absent.append("uidmap")
     return sorted(absent)
 
 
 def qemu_version() -> int:
     """The major version of the installed QEMU, 0 if there is none."""
-    program = find("qemu-system-x86_64")
-    if not program:
-        return 0
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    qemu = program.find("qemu-system-x86_64")
+    said = program.run([qemu, "--version"]) if qemu else ""
     found = re.search(r"version (\d+)", said)
     return int(found[1]) if found else 0
 
@@ -54,7 +43,9 @@ def require() -> None:
     """Raise ConfigError with the line to type if anything is missing."""
     if absent := missing():
         lines = "\n".join(f"  {line}" for line in remedy(absent))
-        raise ConfigError(f"a node VM needs Debian packages that are not installed: {', '.join(absent)}. As root:\n{lines}")
+        raise ConfigError(
+            f"a node VM needs Debian packages that are not installed: {', '.join(absent)}. As root:\n{lines}"
+        )
 
 
 def remedy(absent: list[str]) -> list[str]:
@@ -72,7 +63,7 @@ def install(progress: Progress, root: Path = Path("/")) -> None:
     absent = missing()
     if not absent:
         return
-    if os.geteuid() != 0 or not find("apt-get"):
+    if os.geteuid() != 0 or not program.find("apt-get"):
         require()
     suite = _suite_for(absent)
     if suite and not mirror.has_suite(suite, root):
@@ -89,14 +80,12 @@ def _suite_for(absent: list[str]) -> str:
 def _add_suite(suite: str, root: Path, progress: Progress) -> None:
     source = mirror.of_host(root)
     if source is None:
-        raise ConfigError(f"no Debian mirror is configured in /etc/apt: add one, and its suite {suite}, then try again")
+        raise ConfigError(
+            f"no Debian mirror is configured in /etc/apt: add one, and its suite {suite}, then try again"
+        )
     progress(f"adding the suite {suite} to apt's sources as /{_ENTRY}")
     (root / _ENTRY).write_text(source.stanza(suite))
 
 
 def _apt_get(*arguments: str) -> None:
-    command = ["apt-get", "--quiet", *arguments]
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise ConfigError(f"`{' '.join(command)}` failed:\n{(done.stderr or done.stdout).strip()[-2000:]}")
+    program.run(["apt-get", "--quiet", *arguments], env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})

@@ -1,12 +1,11 @@
 """flexlet's dependencies as wheels for the guest's Python, in the versions that run here.
 
 Separate because it answers its own question: which distributions, in which versions. A requirement counts if it is
-installed on this host (the installer has judged the markers), so host and guest run the same releases; only binaries
-are taken, for CPython 3.13 on x86-64, kept in the cache so that a later layer needs no network.
+installed on this host (the installer has judged the markers), so host and guest run the same releases; only
+binaries are taken, for CPython 3.13 on x86-64, kept in the cache so that a later layer needs no network.
 """
 
 import re
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -15,7 +14,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from flexlet.adapters.image import tools
+from flexlet.adapters.image import program
 from flexlet.adapters.image.progress import Progress
 from flexlet.errors import ConfigError
 
@@ -102,19 +101,15 @@ def _is(path: Path, name: str, version: str) -> bool:
 
 
 def _download(pinned: list[str], folder: Path) -> None:
-    command = [*_pip(), "download", "--quiet", "--disable-pip-version-check", "--no-deps", *_TARGET]
-    done = subprocess.run(
-        [*command, f"--dest={folder}", *pinned], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise ConfigError(f"pip could not download what the guest needs ({', '.join(pinned)}): {done.stderr.strip()}")
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", f"--dest={folder}"]
+    program.run([*_pip(), "download", *options, *_TARGET, *pinned])
 
 
 def _pip() -> list[str]:
     if find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    if program := tools.find("pip3") or tools.find("pip"):
-        return [program]
+    if pip := program.find("pip3") or program.find("pip"):
+        return [pip]
     raise ConfigError("pip is needed to download Python packages for the guest: install python3-pip")
 
 
