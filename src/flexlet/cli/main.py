@@ -22,6 +22,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     # name: (module, attribute, one line of help)
     "up": ("flexlet.cli.up", "up", "Start a small cluster in one process."),
     "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
+    "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),
 }

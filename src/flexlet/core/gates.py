@@ -20,6 +20,7 @@ DEFAULTS: Final[Mapping[str, bool]] = {
     "InPlacePodVerticalScalingInitContainers": True,
     "MemoryQoS": False,
     "NodeDeclaredFeatures": True,
+    "NodeResourceHotPlug": False,
     "PodLevelResources": True,
 }
 STAGES: Final[Mapping[str, str]] = {
@@ -53,6 +54,11 @@ class Gates(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> Gates:
     """Read ``A=true,B=false`` on top of the defaults, or raise ConfigError."""
+    return switch(parse_switches(text))
+
+
+def parse_switches(text: str) -> dict[str, bool]:
+    """Only what was said, by name; ConfigError for what is no switch."""
     switched: dict[str, bool] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, word = (piece.strip() for piece in part.partition("="))
@@ -60,7 +66,7 @@ def parse(text: str) -> Gates:
         if not equals or value is None:
             raise ConfigError(f"cannot read feature gate {part!r}: write NAME=true or NAME=false")
         switched[name] = value
-    return switch(switched)
+    return switched
 
 
 def switch(values: Mapping[str, bool]) -> Gates:
