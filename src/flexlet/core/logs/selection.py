@@ -71,14 +71,14 @@ class Selection:
         return text
 
 
-def tail_start(size: int, count: int, read: Callable[[int, int], bytes]) -> int:
+def tail_start(size: int, count: int, read: Callable[[int, int], bytes], block_bytes: int = _BLOCK) -> int:
     """Where the last `count` lines of a file begin; `read` takes an offset and a length.
 
     Lines are counted by their newlines, so that a last line without one comes on top.
     """
     end, missing = size, count + 1
     while end > 0:
-        start = max(0, end - _BLOCK)
+        start = max(0, end - block_bytes)
         block = read(start, end - start)
         found = block.count(b"\n")
         if found >= missing:

@@ -186,10 +186,11 @@ def of_root(reading: CgroupReading, meminfo: Mapping[str, int]) -> CgroupReading
 
 
 def with_rate(reading: CgroupReading, earlier: CgroupReading | None) -> CgroupReading:
-    """The reading with the cores used since an earlier one, if that says anything."""
+    """The reading with the cores used since an earlier one; too soon after it, with that one's rate."""
     if earlier is None or reading.cpu_ns is None or earlier.cpu_ns is None:
         return reading
     elapsed, used = reading.time - earlier.time, reading.cpu_ns - earlier.cpu_ns
-    if elapsed < RATE_WINDOW_S or used < 0:
+    if used < 0:  # another cgroup of the same name
         return reading
-    return msgspec.structs.replace(reading, usage_nano_cores=int(used / elapsed))
+    rate = earlier.usage_nano_cores if elapsed < RATE_WINDOW_S else int(used / elapsed)
+    return msgspec.structs.replace(reading, usage_nano_cores=rate)
