@@ -81,10 +81,9 @@ def test_everything_declared_can_be_printed_and_parsed() -> None:
     ledger = Ledger()
     for family in FAMILIES.values():
         labels = dict.fromkeys(family.labels, "v")
-        {"counter": ledger.count, "gauge": ledger.set, "histogram": ledger.observe}[family.kind](
-            family.name, labels
-        )
-    pages = [*ledger.families(), *ledger.families(PROBES)]
+        count = {"counter": ledger.count, "gauge": ledger.set, "histogram": ledger.observe}[family.kind]
+        count(family.name, labels)
+    printed = exposition.text([*ledger.families(), *ledger.families(PROBES)]).decode()
     found = {sample.name for each in text_string_to_metric_families(printed) for sample in each.samples}
     expected = {
         f"{family.name}_count" if family.kind == "histogram" else family.name for family in FAMILIES.values()

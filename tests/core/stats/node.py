@@ -35,11 +35,11 @@ FILES = {
     "pids.current": "5",
     "pids.max": "max",
 }
-NET = """Inter-|   Receive                                              |  Transmit
- face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
-    lo:  100       1    0    0    0     0          0         0   100       1    0    0    0     0       0          0
-  eth0: 2000      20    1    2    0     0          0         0  3000      30    3    4    0     0       0          0
-veth0a:    9       9    9    9    0     0          0         0     9       9    9    9    0     0       0          0
+NET = """Inter-|   Receive                                            |  Transmit
+face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
+lo:      100       1    0    0    0     0          0        0    100       1    0    0    0     0       0         0
+eth0:   2000      20    1    2    0     0          0        0   3000      30    3    4    0     0       0         0
+veth0a:    9       9    9    9    0     0          0        0      9       9    9    9    0     0       0         0
 """
 MEMINFO = "MemTotal: 2000000 kB\nMemFree: 500000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nHugePages_Total: 0\n"
 FS = FsReading(time=NOW, capacity=1000, available=400, used=600, inodes=100, inodes_free=60, inodes_used=40)
