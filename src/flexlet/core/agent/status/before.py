@@ -32,8 +32,13 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def known(record: PodRecord) -> Before:
-    """What the API has of a pod."""
-    return _of_copy(record.pod.status) if record.reported is None else _of_report(record.reported)
+    """What the API has of a pod; a static pod inherits no more than its times from a mirror that is there."""
+    if record.reported is not None:
+        return _of_report(record.reported)
+    if record.mirror is None:
+        return _of_copy(record.pod.status)
+    mirrored = record.mirror.status
+    return Before(start_time=mirrored.start_time or "", conditions=_transitions(mirrored))
 
 
 def _of_report(status: Json) -> Before:
@@ -63,9 +68,13 @@ def _of_copy(status: NodePodStatus) -> Before:
         message=status.message,
         start_time=status.start_time or "",
         pod_ip=status.pod_ip,
-        conditions={each.type: (each.status, each.last_transition_time or "") for each in status.conditions},
+        conditions=_transitions(status),
         containers=_plain(statuses),
     )
+
+
+def _transitions(status: NodePodStatus) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.last_transition_time or "") for each in status.conditions}
 
 
 def _plain(statuses: Iterable[NodeContainerStatus]) -> dict[str, Json]:
