@@ -31,7 +31,7 @@ async def node_logs(request: web.Request) -> web.StreamResponse:
 
 async def node_exec(request: web.Request) -> web.StreamResponse:
     """Echo stdin (channel 0) as stdout (channel 1), then say how it went on channel 3."""
-    socket = web.WebSocketResponse(protocols=["v5.channel.k8s.io"])
+    socket = web.WebSocketResponse(protocols=["v4.channel.k8s.io"])
     await socket.prepare(request)
     peer = request.transport.get_extra_info("peercert") if request.transport else None
     subject = dict(part[0] for part in peer["subject"]) if peer else {}
@@ -134,9 +134,9 @@ async def test_exec_passes_frames_both_ways_as_the_server(front: str) -> None:
     url = f"{front}/web/exec?command=cat&stdin=true&stdout=true"
     async with (
         aiohttp.ClientSession() as session,
-        session.ws_connect(url, protocols=["v5.channel.k8s.io"]) as socket,
+        session.ws_connect(url, protocols=["v4.channel.k8s.io"]) as socket,
     ):
-        assert socket.protocol == "v5.channel.k8s.io"
+        assert socket.protocol == "v4.channel.k8s.io"
         assert (await socket.receive()).data == b"\x02kube-apiserver-kubelet-client"
         await socket.send_bytes(b"\x00hello")
         assert (await socket.receive()).data == b"\x01hello"

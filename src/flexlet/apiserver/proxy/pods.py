@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -13,15 +14,15 @@ from aiohttp import WSMsgType, web
 from flexlet.api import status
 from flexlet.apiserver.contract.admission import View
 from flexlet.apiserver.contract.kind import Object
-from flexlet.apiserver.proxy import target
-from flexlet.apiserver.proxy.target import Target
+from flexlet.apiserver.proxy import target, translate, upgrade
+from flexlet.apiserver.proxy.target import Query, Target
 
 SUBRESOURCES: Final = ("log", "exec", "attach", "portforward")
-PROTOCOLS: Final = (
-    "v5.channel.k8s.io",
-    "v4.channel.k8s.io",
-    "SPDY/3.1+portforward.k8s.io",
-)
+CHANNELS: Final = "v5.channel.k8s.io"
+TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
+PROTOCOLS: Final = (CHANNELS, "v4.channel.k8s.io", TUNNEL)
+_SPDY_CHANNELS: Final = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
+_SPDY_FORWARD: Final = ("portforward.k8s.io",)
 _CONNECT_S: Final = 10
 _FRAME_LIMIT: Final = 16 * 1024 * 1024
 
@@ -29,9 +30,12 @@ _FRAME_LIMIT: Final = 16 * 1024 * 1024
 class PodProxy:
     """Answers the streaming subresources of pods. One client session for all nodes, made on first use."""
 
-    def __init__(self, view: View, tls: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(
+        self, view: View, tls: Callable[[], ssl.SSLContext], reach: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._view = view
         self._tls = tls
+        self._reach = reach
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -55,14 +59,15 @@ class PodProxy:
             raise status.bad_request(
                 "you must upgrade the connection: use a WebSocket client (kubectl 1.31 or newer)"
             )
-        return await self._join(request, where)
+        return await self._join(request, where, query)
 
     def _node(self, pod: Object) -> Object | None:
         name = pod["spec"].get("nodeName")
-        return self._view.get("nodes", "", name) if name else None
+        found = self._view.get("nodes", "", name) if name else None
+        return target.reached(found, self._reach.get(name, "")) if found is not None else None
 
     async def _log(
-        self, request: web.BaseRequest, pod: Object, node: Object | None, query: Mapping[str, Sequence[str]]
+        self, request: web.BaseRequest, pod: Object, node: Object | None, query: Query
     ) -> web.StreamResponse:
         where = target.logs(pod, node, query)
         if where is None:
@@ -84,23 +89,36 @@ class PodProxy:
             async with self._client().get(where.url, timeout=timeout) as answer:
                 yield answer
         except aiohttp.ClientConnectionError as error:
-            raise _unreachable(where, error) from error
+            raise upgrade.unreachable(where, error) from error
 
-    async def _join(self, request: web.BaseRequest, where: Target) -> web.StreamResponse:
-        """Both upgrades, then frames both ways until one side ends."""
+    async def _join(self, request: web.BaseRequest, where: Target, query: Query) -> web.StreamResponse:
+        """Both upgrades, then bytes both ways until one side ends."""
         offered = [p.strip() for p in request.headers.get("Sec-WebSocket-Protocol", "").split(",") if p.strip()]
         protocols = [protocol for protocol in offered if protocol in PROTOCOLS]
         if not protocols:
             raise status.bad_request(
                 f"unable to upgrade: unknown subprotocol(s) {offered}; known: {list(PROTOCOLS)}"
             )
+        if TUNNEL in protocols:
+            async with upgrade.spdy(where, self._tls(), _SPDY_FORWARD) as node:
+                client = await _accepted(request, TUNNEL)
+                await translate.tunnel(client, node)
+                return client
+        if CHANNELS in protocols:
+            async with upgrade.spdy(where, self._tls(), _SPDY_CHANNELS) as node:
+                client = await _accepted(request, CHANNELS)
+                await translate.Translation(client, node, translate.channels(query)).run()
+                return client
+        return await self._pass_on(request, where, protocols)
+
+    async def _pass_on(self, request: web.BaseRequest, where: Target, protocols: list[str]) -> web.StreamResponse:
+        """A protocol that the node speaks itself: frames go through as they are."""
         try:
             node = await self._client().ws_connect(where.url, protocols=protocols, max_msg_size=_FRAME_LIMIT)
         except aiohttp.ClientError as error:
-            raise _unreachable(where, error) from error
+            raise upgrade.unreachable(where, error) from error
         async with node:
-            client = web.WebSocketResponse(protocols=[node.protocol or protocols[0]], max_msg_size=_FRAME_LIMIT)
-            await client.prepare(request)
+            client = await _accepted(request, node.protocol or protocols[0])
             await _both_ways(client, node)
         return client
 
@@ -109,6 +127,12 @@ class PodProxy:
             connector = aiohttp.TCPConnector(ssl=self._tls(), limit=0)
             self._session = aiohttp.ClientSession(connector=connector)
         return self._session
+
+
+async def _accepted(request: web.BaseRequest, protocol: str) -> web.WebSocketResponse:
+    client = web.WebSocketResponse(protocols=[protocol], max_msg_size=_FRAME_LIMIT)
+    await client.prepare(request)
+    return client
 
 
 async def _both_ways(client: web.WebSocketResponse, node: aiohttp.ClientWebSocketResponse) -> None:
@@ -141,9 +165,3 @@ async def _refused(answer: aiohttp.ClientResponse) -> status.ApiError:
     if answer.status == 404:
         return status.failure(404, "NotFound", text or "the node does not know this container")
     return status.failure(answer.status, "BadRequest" if answer.status == 400 else "InternalError", text)
-
-
-def _unreachable(where: Target, error: BaseException) -> status.ApiError:
-    verb = where.path.split("/")[1]
-    detail = f"error dialing node {where.host}:{where.port} for {verb}: {error}"
-    return status.failure(500, "InternalError", f"Internal error occurred: {detail}")

@@ -120,6 +120,14 @@ def _path(verb: str, pod: Object, container: str = "") -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
+def reached(node: Object, host: str) -> Object:
+    """The node as seen from here: `host` is where this server reaches it, if that is not what it says itself."""
+    if not host:
+        return node
+    addresses = [{"type": ADDRESS_TYPES[0], "address": host}]
+    return {**node, "status": {**(node.get("status") or {}), "addresses": addresses}}
+
+
 def _at(node: Object | None, path: str, query: Iterable[tuple[str, str]]) -> Target:
     labels = ((node or {}).get("metadata") or {}).get("labels") or {}
     if node is not None and labels.get(HOLLOW_LABEL) == "true":
