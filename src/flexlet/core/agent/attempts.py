@@ -1,0 +1,73 @@
+"""Which attempt of a container comes next, and how long it has to wait after a crash.
+
+The count of restarts is read from the newest run, so it survives the agent. The delays before the first, second,
+... restart are 0, 10, 20, 40 ... seconds up to a longest one, counted from the end of the last run. They are about
+one definition of the container: another image or other resources start anew, and so does a run that lasted.
+"""
+
+import zlib
+from typing import Final
+
+import msgspec
+
+from flexlet.api.nodepod import NodeContainer
+from flexlet.core.agent.containers import names
+from flexlet.core.agent.delays import CRASH_S, FORGOTTEN_AFTER_S, doubled
+from flexlet.core.agent.record import Backoff, PodRecord
+from flexlet.core.runtime.shown import EXITED, Container
+
+_NANO: Final = 1e9
+
+
+def following(record: PodRecord, name: str) -> int:
+    """The number of the next attempt."""
+    newest = record.shown.newest(name) if record.shown is not None else None
+    if newest is None:
+        return 0
+    count = newest.annotations.get(names.RESTART_COUNT, "")
+    return (int(count) if count.isdecimal() else newest.attempt) + 1
+
+
+def last_crash(record: PodRecord, name: str) -> Container | None:
+    """The newest run that ended by itself; those that the agent replaced do not count."""
+    runs = record.shown.runs(name) if record.shown is not None else ()
+    return next((run for run in runs if run.state == EXITED and run.id not in record.replaced), None)
+
+
+def wait(record: PodRecord, container: NodeContainer, now: float) -> Backoff | None:
+    """The delay that holds the container back now, None if it may start; `container` is as allocated."""
+    crash, known = last_crash(record, container.name), _known(record, container)
+    if crash is None or known is None or known.attempt == following(record, container.name):
+        return None
+    if _is_forgotten(known, crash) or now >= ends_at(known, crash):
+        return None
+    return known
+
+
+def ends_at(delay: Backoff, crash: Container) -> float:
+    """When the delay after this crash is over."""
+    return crash.finished_at / _NANO + delay.delay_s
+
+
+def decided(record: PodRecord, container: NodeContainer, longest_s: float, now: float) -> Backoff | None:
+    """The delay that the crash after this start will have; None if this start follows no crash."""
+    crash, known = last_crash(record, container.name), _known(record, container)
+    attempt = following(record, container.name)
+    if crash is None or (known is not None and known.attempt == attempt):
+        return known
+    before = None if known is None or _is_forgotten(known, crash) else known
+    after = doubled(before, CRASH_S, longest_s, now)
+    return msgspec.structs.replace(after, identity=_identity(container), attempt=attempt)
+
+
+def _known(record: PodRecord, container: NodeContainer) -> Backoff | None:
+    known = record.crashes.get(container.name)
+    return known if known is not None and known.identity == _identity(container) else None
+
+
+def _is_forgotten(known: Backoff, crash: Container) -> bool:
+    return crash.finished_at / _NANO - known.since > FORGOTTEN_AFTER_S
+
+
+def _identity(container: NodeContainer) -> int:
+    return zlib.crc32(msgspec.json.encode((container.image, container.resources)))

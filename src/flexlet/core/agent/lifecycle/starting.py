@@ -1,0 +1,105 @@
+"""One container on its way: back-off after a crash, then its image, then the start itself.
+
+What holds it up is a `Trouble`, which its waiting state shows. A trouble is told once, when it begins, and stays
+until a start succeeds or another trouble takes its place. The image is asked for before every attempt, also one
+that follows a failed one, since it may have been removed and the pull policy may want it anew.
+
+The amounts that a container gets are recorded as actuated when its start is issued: from then on the node may have
+made it. Follows `startContainer`, `doBackOff` and the image manager of Kubernetes 1.36.3.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from flexlet.api.nodepod import NodeContainer
+from flexlet.core.agent import attempts, events, runs
+from flexlet.core.agent.deeds import PullImage, StartContainer
+from flexlet.core.agent.lifecycle.draft import Draft
+from flexlet.core.agent.record import Backoff, Trouble
+from flexlet.core.resize import targets
+
+_TOLD_FOR_S: Final = 5.0
+"""How long a failed pull is shown before the wait for the next one is."""
+
+
+def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
+    """Take the next step towards a running container."""
+    name = container.name
+    if not draft.may(f"container/{name}") or f"image/{name}" in draft.record.underway:
+        return
+    allocated = runs.named(draft.allocated, name) or container
+    if _is_backing_off(draft, allocated):
+        return
+    attempt = attempts.following(draft.record, name)
+    image = draft.record.images.get(name)
+    if image is None or image.for_attempt != attempt:
+        _pull(draft, container)
+        return
+    actuated = targets.created(draft.record.actuated, draft.allocated, allocated)
+    draft.change(actuated=actuated)
+    draft.issue(
+        StartContainer(
+            uid=draft.record.uid,
+            container=name,
+            attempt=attempt,
+            sandbox_id=sandbox_id,
+            image_ref=image.ref,
+            actuated=actuated,
+        )
+    )
+
+
+def _is_backing_off(draft: Draft, container: NodeContainer) -> bool:
+    """Whether a crash holds the container back; if not, the delay after the next one is decided."""
+    record, name = draft.record, container.name
+    delay = attempts.wait(record, container, draft.now)
+    if delay is None:
+        longest = draft.setup.max_restart_period_s
+        after = attempts.decided(record, container, longest, draft.now)
+        if after is not None and after is not record.crashes.get(name):
+            draft.change(crashes={**record.crashes, name: after})
+        return False
+    crash = attempts.last_crash(record, name)
+    draft.wake(attempts.ends_at(delay, crash) if crash is not None else None)
+    message = events.crash_message(draft.pod, name, delay.delay_s)
+    if _trouble(draft, name, events.CRASH_BACK_OFF, message):
+        draft.tell(events.crash_backed_off(draft.pod, name))
+    return True
+
+
+def _pull(draft: Draft, container: NodeContainer) -> None:
+    delay = draft.record.pulls.get(container.image)
+    if delay is not None and draft.now < delay.ends_at:
+        _wait_for_image(draft, container, delay)
+        return
+    draft.issue(
+        PullImage(
+            uid=draft.record.uid,
+            container=container.name,
+            image=container.image,
+            policy=container.image_pull_policy,
+        )
+    )
+
+
+def _wait_for_image(draft: Draft, container: NodeContainer, delay: Backoff) -> None:
+    name, image = container.name, container.image
+    draft.wake(delay.ends_at)
+    shown = draft.record.troubles.get(name)
+    if shown is not None and shown.at == delay.since and draft.now < delay.since + _TOLD_FOR_S:
+        draft.wake(delay.since + _TOLD_FOR_S)
+        return
+    message = f'Back-off pulling image "{image}": {delay.why}'
+    if _trouble(draft, name, events.PULL_BACK_OFF, message):
+        draft.tell(*events.pull_backed_off(draft.pod, name, image))
+
+
+def _trouble(draft: Draft, name: str, reason: str, message: str) -> bool:
+    """Show why a container waits; whether that is news."""
+    before = draft.record.troubles.get(name)
+    trouble = Trouble(reason=reason, message=message, at=draft.now)
+    if before is not None and replace(before, at=draft.now) == trouble:
+        return False
+    draft.change(troubles={**draft.record.troubles, name: trouble})
+    return True

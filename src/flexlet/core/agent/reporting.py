@@ -1,0 +1,36 @@
+"""When the API is told about a pod: whenever its status is not what was told last, one report at a time.
+
+While a report is on its way the pod may change again; the next report then tells the newest state, so the API
+always converges. A pod that was rejected is told to have failed only when nothing of it runs. When a deleted pod
+has ended, is cleaned up, and the API knows that it has ended, the API is told to let it go. A pod that is gone is
+no longer told about.
+"""
+
+from flexlet.core.agent import status
+from flexlet.core.agent.deeds import FinishDelete, ReportStatus
+from flexlet.core.agent.observations import FILE
+from flexlet.core.agent.record import REJECTED, PodRecord
+from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.agent.world import TERMINAL
+
+
+def report(record: PodRecord, setup: NodeSetup, now: float) -> ReportStatus | FinishDelete | None:
+    """What the API shall be told now; None if nothing, or if that must wait."""
+    if record.gone or record.deleted or (record.source == FILE and record.mirror is None):
+        return None
+    if may_go(record):
+        return FinishDelete(uid=record.uid)
+    if record.admission == REJECTED and not record.stopped:
+        return None
+    rendered = status.render(record, setup, now)
+    if record.reported is not None and status.same(rendered, record.reported):
+        return None
+    return ReportStatus(uid=record.uid, status=rendered)
+
+
+def may_go(record: PodRecord) -> bool:
+    """Whether the API may forget the pod."""
+    if record.pod.metadata.deletion_timestamp is None or record.source == FILE:
+        return False
+    told = (record.reported or {}).get("phase")
+    return record.cleaned and (told in TERMINAL or record.pod.status.phase in TERMINAL)
