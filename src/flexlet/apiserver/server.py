@@ -67,6 +67,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 0
     gates: Gates = Gates()
+    names: tuple[str, ...] = ()
+    """Further names and addresses under which clients reach the server; its certificate covers them."""
 
 
 class ApiServer(msgspec.Struct, frozen=True):
@@ -99,7 +101,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = await Store.open(settings.data / DATABASE)
     try:
-        pki = open_pki(settings.data / "pki", [settings.host], clock.now())
+        pki = open_pki(settings.data / "pki", [settings.host, *settings.names], clock.now())
         who = identities.assemble(store, StoreView(store), pki, clock.now)
         rest = _pipeline(settings, clock, store, who)
         await FirstObjects(rest.backend, pki.ca_pem).bootstrap()

@@ -148,6 +148,69 @@ async def test_an_approved_request_that_breaks_the_signers_rules_fails_as_record
     assert len(bench.cluster.writes) == 1
 
 
+NAMES = [x509.DNSName("n.lan"), x509.IPAddress(IPv4Address("10.0.0.1"))]
+NODE = {
+    "metadata": {"name": "n"},
+    "status": {
+        "addresses": [
+            {"type": "InternalIP", "address": "10.0.0.1"},
+            {"type": "InternalDNS", "address": "n.lan"},
+            {"type": "InternalDNS", "address": "kubernetes"},
+        ]
+    },
+}
+OWN = {"username": "system:node:n", "groups": ["system:nodes", "system:authenticated"]}
+
+
+def serving(names: Any = NAMES, **who: Any) -> Any:
+    return csr(request(names=names), requests.KUBELET_SERVING, SERVER_USAGES, **(OWN | who))
+
+
+async def test_a_node_gets_a_serving_certificate_for_its_own_addresses(bench: Bench) -> None:
+    """Upstream leaves it to an approver; a small cluster has none."""
+    bench.cluster.put("nodes", NODE)
+    found = await bench.handle(serving())
+    assert x509.load_pem_x509_certificate(b64decode(found.pop("certificate"))).subject == request().subject
+    message = "Auto approving kubelet serving certificate for the addresses of its own Node."
+    condition = {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": message}
+    assert found == {"conditions": [condition]}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        serving(username="system:node:m"),
+        serving(groups=["system:authenticated"]),
+        serving([*NAMES, x509.DNSName("other")]),
+        serving([x509.DNSName("kubernetes")]),
+        csr(request(names=NAMES), requests.KUBELET_SERVING, CLIENT_USAGES, **OWN),
+    ],
+    ids=["for another", "no node", "foreign name", "the server's name", "other usages"],
+)
+async def test_no_other_serving_certificate_is_approved(bench: Bench, asked: Any) -> None:
+    """A node cannot pose as anybody else, not even by reporting the name."""
+    bench.cluster.put("nodes", NODE)
+    assert await bench.handle(asked) == {}
+
+
+async def test_a_serving_request_waits_for_its_node(bench: Bench) -> None:
+    """A node asks as soon as it knows its addresses; its Node may report them a moment later."""
+    assert await bench.handle(serving()) == {}
+    await bench.office.node_changed("ADDED", bench.cluster.put("nodes", NODE | {"status": {}}))
+    await bench.office.node_changed("ADDED", bench.cluster.put("nodes", {"metadata": {"name": "m"}}))
+    assert "certificate" not in bench.cluster.by_key(CSRS.plural)["r"]["status"]
+    await bench.office.node_changed("MODIFIED", bench.cluster.put("nodes", NODE))
+    assert "certificate" in bench.cluster.by_key(CSRS.plural)["r"]["status"]
+    await bench.office.node_changed("DELETED", bench.cluster.put("nodes", NODE))
+
+
+async def test_a_waiting_request_that_is_gone_is_forgotten(bench: Bench) -> None:
+    await bench.handle(serving())
+    bench.cluster.drop(CSRS.plural, "", "r")
+    await bench.office.node_changed("ADDED", bench.cluster.put("nodes", NODE))
+    assert bench.cluster.writes == []
+
+
 @pytest.mark.parametrize("held", ["Denied", "Failed"])
 async def test_denied_and_failed_requests_are_not_signed(bench: Bench, held: str) -> None:
     """Even when they are approved as well."""

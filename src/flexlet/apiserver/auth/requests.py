@@ -21,6 +21,9 @@ KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
 KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
 SIGNERS: Final = frozenset({CLIENT, KUBELET_CLIENT, KUBELET_SERVING})
 
+NODES: Final = "system:nodes"
+NODE_PREFIX: Final = "system:node:"
+
 MAX_LIFETIME_S: Final = 365 * DAY_S
 MIN_LIFETIME_S: Final = 600
 
@@ -61,12 +64,17 @@ def common_name(request: x509.CertificateSigningRequest) -> str:
     return next((str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)), "")
 
 
+def names(request: x509.CertificateSigningRequest) -> set[str]:
+    """The names and addresses a request asks for, as text."""
+    return {str(name.value) for name in _names(request)}
+
+
 def objection(signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
     """Why a signer does not sign the request; empty where it does."""
     if signer == KUBELET_CLIENT:
         return kubelet_client_objection(request, usages)
     if signer == KUBELET_SERVING:
-        return _kubelet_serving_objection(request, usages)
+        return kubelet_serving_objection(request, usages)
     foreign = next((usage for usage in usages if usage not in {_SIGNATURE, _ENCIPHERMENT, _CLIENT_AUTH}), None)
     if foreign is not None:
         return f"invalid usage for client certificate: {foreign}"
@@ -81,12 +89,13 @@ def kubelet_client_objection(request: x509.CertificateSigningRequest, usages: Se
     for kind, label in _NAME_KINDS:
         if any(isinstance(name, kind) for name in names):
             return f"{label} subjectAltNames are not allowed"
-    if not common_name(request).startswith("system:node:"):
+    if not common_name(request).startswith(NODE_PREFIX):
         return "subject common name does not begin with system:node:"
     return _usages_objection(usages, _CLIENT_AUTH)
 
 
-def _kubelet_serving_objection(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
+def kubelet_serving_objection(request: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
+    """Why a request is not one for a kubelet's serving certificate; empty where it is."""
     names = _names(request)
     if not _of_nodes(request):
         return "subject organization is not system:nodes"
@@ -98,7 +107,7 @@ def _kubelet_serving_objection(request: x509.CertificateSigningRequest, usages: 
     wrong = _usages_objection(usages, _SERVER_AUTH)
     if wrong:
         return wrong
-    is_node = common_name(request).startswith("system:node:")
+    is_node = common_name(request).startswith(NODE_PREFIX)
     return "" if is_node else "subject common name does not begin with system:node:"
 
 
@@ -119,7 +128,7 @@ def _usages_objection(usages: Sequence[str], purpose: str) -> str:
 
 def _of_nodes(request: x509.CertificateSigningRequest) -> bool:
     organizations = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return [organization.value for organization in organizations] == ["system:nodes"]
+    return [organization.value for organization in organizations] == [NODES]
 
 
 def _names(request: x509.CertificateSigningRequest) -> list[x509.GeneralName]:

@@ -2,10 +2,14 @@
 
 A request for a kubelet's client certificate is approved when its author may create
 ``certificatesigningrequests/selfnodeclient`` (renewing its own) or ``/nodeclient`` (a new node with a bootstrap
-identity); everything else waits for a person. Approved requests of the signers below get a certificate or a
-``Failed`` condition that says why not. Follows ``pkg/controller/certificates/{approver,signer}``.
+identity). A node that asks for a serving certificate for itself, and for no name or address but those its Node
+reports, is approved too: upstream leaves that to an approver of the operator's, a small cluster has none. It waits
+until the Node reports them. Everything else waits for a person. Approved requests of the signers below get a
+certificate or a ``Failed`` condition that says why not. Follows ``pkg/controller/certificates/{approver,signer}``.
 """
 
+import asyncio
+import ipaddress
 import logging
 from base64 import b64decode, b64encode
 from typing import Any, Final
@@ -17,10 +21,11 @@ from flexlet.api.age import format_seconds
 from flexlet.api.status import ApiError, Conflict, NotFound
 from flexlet.apiserver.auth import requests
 from flexlet.apiserver.auth.certificates import Credential
+from flexlet.apiserver.auth.pki import LOCAL_HOSTS
 from flexlet.apiserver.housekeeping.follow import follow
 from flexlet.errors import InputError
 from flexlet.ports.clock import Clock
-from flexlet.ports.cluster import Cluster, Ref
+from flexlet.ports.cluster import NODES, Cluster, Ref
 
 CSRS: Final = Ref("certificates.k8s.io", "v1", "certificatesigningrequests")
 ACCESS_REVIEWS: Final = Ref("authorization.k8s.io", "v1", "subjectaccessreviews")
@@ -33,7 +38,9 @@ _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 async def approve_and_sign(cluster: Cluster, authority: Credential, clock: Clock) -> None:
     """Serve signing requests until cancelled."""
     office = Office(cluster, authority, clock)
-    await follow(cluster, CSRS, office.handle, clock)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(follow(cluster, CSRS, office.handle, clock))
+        group.create_task(follow(cluster, NODES, office.node_changed, clock))
 
 
 class Office:
@@ -43,6 +50,8 @@ class Office:
         self._cluster = cluster
         self._authority = authority
         self._clock = clock
+        self._waiting: dict[str, set[str]] = {}
+        """Serving requests by the node that does not report their names yet."""
 
     async def handle(self, event: str, value: bytes) -> None:
         """Approve and sign as far as the rules allow; a request nobody can read is left alone."""
@@ -55,6 +64,16 @@ class Office:
             return  # it changed meanwhile: its next event comes
         except (InputError, ApiError) as error:
             log.warning("request left alone", extra={"csr": csr["metadata"]["name"], "error": str(error)})
+
+    async def node_changed(self, event: str, value: bytes) -> None:
+        """Look again at what the node was not known by before."""
+        if event == "DELETED" or not self._waiting:
+            return
+        for name in self._waiting.pop(_decode(value)["metadata"]["name"], ()):
+            try:
+                await self.handle("MODIFIED", await self._cluster.get(CSRS, "", name))
+            except NotFound:
+                continue
 
     async def _process(self, csr: dict[str, Any]) -> None:
         spec = csr["spec"]
@@ -75,19 +94,45 @@ class Office:
         self, csr: dict[str, Any], request: x509.CertificateSigningRequest
     ) -> dict[str, Any] | None:
         """The request with its approval, None where a person must decide."""
-        spec = csr["spec"]
-        usages = spec.get("usages") or ()
-        if spec["signerName"] != requests.KUBELET_CLIENT or requests.kubelet_client_objection(request, usages):
+        if requests.objection(csr["spec"]["signerName"], request, csr["spec"].get("usages") or ()):
             return None
-        own = spec.get("username") == requests.common_name(request)
-        if own and await self._may_create(spec, "selfnodeclient"):
-            message = "Auto approving self kubelet client certificate after SubjectAccessReview."
-        elif await self._may_create(spec, "nodeclient"):
-            message = "Auto approving kubelet client certificate after SubjectAccessReview."
+        if csr["spec"]["signerName"] == requests.KUBELET_CLIENT:
+            message = await self._client_reason(csr["spec"], request)
+        elif csr["spec"]["signerName"] == requests.KUBELET_SERVING:
+            message = await self._serving_reason(csr, request)
         else:
+            message = ""
+        if not message:
             return None
         condition = {"type": "Approved", "status": "True", "reason": "AutoApproved", "message": message}
         return await self._update(csr, "approval", conditions=[condition])
+
+    async def _client_reason(self, spec: dict[str, Any], request: x509.CertificateSigningRequest) -> str:
+        own = spec.get("username") == requests.common_name(request)
+        if own and await self._may_create(spec, "selfnodeclient"):
+            return "Auto approving self kubelet client certificate after SubjectAccessReview."
+        if await self._may_create(spec, "nodeclient"):
+            return "Auto approving kubelet client certificate after SubjectAccessReview."
+        return ""
+
+    async def _serving_reason(self, csr: dict[str, Any], request: x509.CertificateSigningRequest) -> str:
+        spec, user = csr["spec"], requests.common_name(request)
+        if spec.get("username") != user or requests.NODES not in (spec.get("groups") or ()):
+            return ""
+        node, names = user.removeprefix(requests.NODE_PREFIX), requests.names(request)
+        if names & set(LOCAL_HOSTS):
+            return ""  # whoever holds such a certificate can pose as this server
+        if names <= await self._addresses(node):
+            return "Auto approving kubelet serving certificate for the addresses of its own Node."
+        self._waiting.setdefault(node, set()).add(csr["metadata"]["name"])
+        return ""
+
+    async def _addresses(self, node: str) -> set[str]:
+        try:
+            found = _decode(await self._cluster.get(NODES, "", node))
+        except NotFound:
+            return set()
+        return {_canonical(entry["address"]) for entry in (found.get("status") or {}).get("addresses") or ()}
 
     async def _may_create(self, spec: dict[str, Any], subresource: str) -> bool:
         asked = {
@@ -136,6 +181,14 @@ class Office:
         body = csr | {"status": status}
         name = csr["metadata"]["name"]
         return _decode(await self._cluster.update(CSRS, "", name, body, subresource=subresource))
+
+
+def _canonical(address: str) -> str:
+    """A name as it is, an address as certificates print it."""
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return address
 
 
 def _conditions(csr: dict[str, Any]) -> set[str]:
