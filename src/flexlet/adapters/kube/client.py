@@ -31,6 +31,7 @@ class HttpCluster:
         self._user_agent = user_agent
         self._pace = pace
         self._session: aiohttp.ClientSession | None = None
+        self._open_responses: set[aiohttp.ClientResponse] = set()
 
     async def __aenter__(self) -> Self:
         self._session = self._connected()
@@ -40,6 +41,9 @@ class HttpCluster:
         """Go on with other credentials, on new connections."""
         old, self._credentials = self._session, credentials
         self._session = self._connected()
+        # Closing the session alone would leave those who read a stream waiting for ever.
+        for response in tuple(self._open_responses):
+            response.close()
         if old is not None:
             await old.close()
 
@@ -160,17 +164,22 @@ class HttpCluster:
                 timeout=aiohttp.ClientTimeout(total=timeout_s, connect=10),
             )
 
-        return _Exchange(start, f"{method} {self._credentials.server}{path}", self._pace)
+        what = f"{method} {self._credentials.server}{path}"
+        return _Exchange(start, what, self._pace, self._open_responses)
 
 
 class _Exchange:
     """One request; failures of the wire and answers of 400 and above both leave as ApiError."""
 
-    def __init__(self, start: Callable[[], Any], what: str, pace: Pace | None) -> None:
+    def __init__(
+        self, start: Callable[[], Any], what: str, pace: Pace | None, opened: set[aiohttp.ClientResponse]
+    ) -> None:
         self._start = start
         self._what = what
         self._pace = pace
+        self._opened = opened
         self._request: Any = None
+        self._response: aiohttp.ClientResponse | None = None
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
         if self._pace is not None:
@@ -179,6 +188,8 @@ class _Exchange:
         try:
             response: aiohttp.ClientResponse = await self._request.__aenter__()
             if response.status < 400:
+                self._response = response
+                self._opened.add(response)
                 return response
             body = await response.read()
         except (aiohttp.ClientError, TimeoutError) as error:
@@ -189,6 +200,8 @@ class _Exchange:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._response is not None:
+            self._opened.discard(self._response)
         await self._request.__aexit__(kind, error, trace)
         if isinstance(error, aiohttp.ClientError | TimeoutError):
             raise self._unreachable(error) from error
