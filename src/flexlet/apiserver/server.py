@@ -69,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gates: Gates = Gates()
     names: tuple[str, ...] = ()
     """Further names and addresses under which clients reach the server; its certificate covers them."""
+    node_hosts: dict[str, str] = {}
+    """Nodes that this server reaches under another address than they give themselves."""
 
 
 class ApiServer(msgspec.Struct, frozen=True):
@@ -134,7 +136,7 @@ async def _listening(
     settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities, definitions: Definitions
 ) -> AsyncIterator[ApiServer]:
     resources = Resources(rest, clock.now)
-    proxy = PodProxy(rest.backend.view, lambda: _to_nodes(pki, clock.now()))
+    proxy = PodProxy(rest.backend.view, lambda: _to_nodes(pki, clock.now()), settings.node_hosts)
     for name in SUBRESOURCES:
         resources.connections["", "pods", name] = proxy.serve
     front = _front(settings, resources, who)

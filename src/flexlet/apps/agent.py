@@ -210,7 +210,6 @@ async def _setup(
     clock: Clock,
 ) -> NodeSetup:
     version = await runtime.version()
-    throttles = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle")
     return NodeSetup(
         name=options.name,
         cgroups=uses.cgroup_settings(config),
@@ -227,7 +226,7 @@ async def _setup(
         seccomp_default=config.seccomp_default,
         max_restart_period_s=float(config.crash_loop_back_off.max_container_restart_period or 300),
         max_pods=config.max_pods,
-        thermal_throttle_paths=tuple(sorted(str(path) for path in throttles)),
+        thermal_throttle_paths=_throttles(),
     )
 
 
@@ -274,6 +273,11 @@ def _routed() -> tuple[str, ...]:
         except OSError:
             return ()
         return (str(probe.getsockname()[0]),)
+
+
+def _throttles() -> tuple[str, ...]:
+    found = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle")
+    return tuple(sorted(str(path) for path in found))
 
 
 def _text(path: Path) -> str:

@@ -1,24 +1,30 @@
-"""``flexlet up``: API server, scheduler, controllers and nodes in one process.
+"""``flexlet up``: API server, scheduler, controllers and nodes in one process (a VM node runs beside it).
 
 Parts start in the order in which they need each other and stop in the reverse one. Whatever fails takes the whole
 process down with its reason: half a cluster would only confuse.
 """
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
 
 from flexlet import __version__
 from flexlet.apiserver.auth.kubeconfig import write_kubeconfig
+from flexlet.apiserver.joining import allow, node_kubeconfig
 from flexlet.apiserver.server import ApiServer, Settings, serving
+from flexlet.apps import vmnode
 from flexlet.apps.controllers import Wiring, add_workloads
 from flexlet.core import refs
 from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
+from flexlet.core.lab.spec import MachineSpec
 from flexlet.ports.clock import Clock
+
+Progress = Callable[[str], None]
 
 
 class Hollow(msgspec.Struct, frozen=True):
@@ -34,24 +40,133 @@ class Hollow(msgspec.Struct, frozen=True):
         return tuple(f"hollow-{index:0{width}}" for index in range(self.count))
 
 
+class Vm(msgspec.Struct, frozen=True):
+    """One node in a virtual machine; the machine is called as the node is."""
+
+    spec: MachineSpec
+    gates: str = "NodeResourceHotPlug=true"
+
+
+class Here(msgspec.Struct, frozen=True):
+    """This host as the node."""
+
+    name: str = ""
+
+
+Nodes = Hollow | Vm | Here
+
+
 async def up(
-    settings: Settings, hollow: Hollow, kubeconfig: Path, clock: Clock, ready: Callable[[ApiServer], None]
+    settings: Settings,
+    nodes: Nodes,
+    kubeconfig: Path,
+    clock: Clock,
+    ready: Callable[[ApiServer], None],
+    progress: Progress = lambda _: None,
 ) -> None:
-    """Run until SIGINT or SIGTERM; `ready` is called once, when clients can connect."""
+    """Run until SIGINT or SIGTERM; `ready` is called once, when clients can connect and the nodes are there."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with serving(settings, clock) as server:
+    async with serving(reaching(settings, nodes), clock) as server:
         write_kubeconfig(kubeconfig, server.kubeconfig())
         async with asyncio.TaskGroup() as group:
             wiring = Wiring(server.cluster, clock)
             add_workloads(wiring, server.rest.registry.kinds())
-            if hollow.count:
-                features = [name for name in DECLARED_FEATURES if settings.gates[name]]
-                fleet = Fleet(hollow.names, hollow.machine, __version__, features)
-                wiring.add(fleet, (refs.NODES, refs.PODS), pace_s=0.0)
+            if isinstance(nodes, Hollow) and nodes.count:
+                wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
             tasks = [group.create_task(part.run()) for part in wiring.parts()]
-            ready(server)
-            await stop.wait()
+            async with _real_node(server, nodes, clock, progress, stop):
+                if not stop.is_set():
+                    ready(server)
+                await stop.wait()
             for task in tasks:
                 task.cancel()
+
+
+def reaching(settings: Settings, nodes: Nodes) -> Settings:
+    """A node in a VM sees this host under an address of its own, and this host sees the node on its loopback."""
+    if not isinstance(nodes, Vm):
+        return settings
+    names = (*settings.names, vmnode.HOST_SEEN_FROM_GUEST)
+    return msgspec.structs.replace(settings, names=names, node_hosts={nodes.spec.name: "127.0.0.1"})
+
+
+def _fleet(hollow: Hollow, settings: Settings) -> Fleet:
+    features = [name for name in DECLARED_FEATURES if settings.gates[name]]
+    return Fleet(hollow.names, hollow.machine, __version__, features)
+
+
+@contextlib.asynccontextmanager
+async def _real_node(
+    server: ApiServer, nodes: Nodes, clock: Clock, progress: Progress, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    match nodes:
+        case Vm():
+            progress(f"API server at {server.url}; the node follows")
+            await allow(server.cluster)
+            async with _vm(server, nodes, clock, progress, stop):
+                yield
+        case Here():
+            async with _here(server, nodes, clock):
+                yield
+        case Hollow():
+            yield
+
+
+@contextlib.asynccontextmanager
+async def _vm(
+    server: ApiServer, vm: Vm, clock: Clock, progress: Progress, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """A booted machine whose node is ready; asked to stop meanwhile, it is left without waiting."""
+    from flexlet.apps.lab import running
+
+    name, port = vm.spec.name, vmnode.free_port()
+    url = f"https://{vmnode.HOST_SEEN_FROM_GUEST}:{server.url.rpartition(':')[2]}"
+    files = vmnode.config_files(
+        name,
+        node_kubeconfig(server, name, url),
+        server.pki.ca_pem.encode(),
+        vmnode.kubelet_configuration(port),
+        vm.gates,
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        machine = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
+        if not await _unless(stop, stack.enter_async_context(machine)):
+            yield
+            return
+        progress(f"waiting for node {name}")
+        await _unless(stop, vmnode.ready(server.cluster, name, clock))
+        yield
+
+
+async def _unless(stop: asyncio.Event, work: object) -> bool:
+    """Do it, unless told to stop before it is done."""
+    doing = asyncio.ensure_future(work)  # type: ignore[call-overload]
+    told = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({doing, told}, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            doing.result()
+            return True
+        return False
+    finally:
+        for each in (doing, told):
+            if not each.done():
+                each.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await each
+
+
+@contextlib.asynccontextmanager
+async def _here(server: ApiServer, here: Here, clock: Clock) -> AsyncIterator[None]:
+    """This host's own containerd and cgroups."""
+    from flexlet.apps.agent import AgentOptions, agent
+
+    options = AgentOptions(kubeconfig=server.settings.data / "node.kubeconfig", node_name=here.name)
+    write_kubeconfig(options.kubeconfig, node_kubeconfig(server, options.name, server.url).decode())
+    async with agent(options, clock) as tasks:
+        await vmnode.ready(server.cluster, options.name, clock)
+        yield
+        for task in tasks:
+            task.cancel()

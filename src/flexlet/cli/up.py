@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -10,6 +11,9 @@ from flexlet.cli import address
 from flexlet.cli.announce import announce
 from flexlet.core import gates
 from flexlet.errors import ConfigError
+
+if TYPE_CHECKING:
+    from flexlet.apps.up import Nodes
 
 
 def default_data() -> Path:
@@ -28,16 +32,20 @@ def default_data() -> Path:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the administrator's kubeconfig; the default is in the data directory.",
 )
-@click.option("--node-cpus", type=click.IntRange(1), default=8, show_default=True, help="CPUs of a hollow node.")
-@click.option("--node-memory", default="32Gi", show_default=True, help="Memory of a hollow node.")
+@click.option("--node-cpus", type=click.IntRange(1), help="CPUs of a node; 2 in a VM, 8 if hollow.")
+@click.option("--node-memory", help="Memory of a node; 2Gi in a VM, 32Gi if hollow.")
+@click.option("--max-cpus", type=click.IntRange(1), default=8, show_default=True, help="What a VM can grow to.")
+@click.option("--max-memory", default="16Gi", show_default=True, help="What a VM can grow to.")
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
 def up(
     data: Path | None,
     node: str,
     listen: str,
     kubeconfig: Path | None,
-    node_cpus: int,
-    node_memory: str,
+    node_cpus: int | None,
+    node_memory: str | None,
+    max_cpus: int,
+    max_memory: str,
     feature_gates: str,
 ) -> None:
     """Start a cluster: API server, scheduler, controllers and nodes; Ctrl-C stops it."""
@@ -45,31 +53,55 @@ def up(
     from flexlet.api.quantity import Quantity
     from flexlet.apiserver.server import ApiServer, Settings
     from flexlet.apps.server import new_loop
-    from flexlet.apps.up import Hollow
     from flexlet.apps.up import up as run
-    from flexlet.core.hollow.machine import Machine
 
-    count = _hollow_count(node)
-    machine = Machine(cpus=node_cpus, memory=Quantity.parse(node_memory).value)
+    size = Size(
+        cpus=node_cpus,
+        memory=None if node_memory is None else Quantity.parse(node_memory).value,
+        max_cpus=max_cpus,
+        max_memory=Quantity.parse(max_memory).value,
+    )
+    nodes, words = _nodes(node, size)
     data = data or default_data()
     kubeconfig = kubeconfig or data / "kubeconfig"
     host, port = address.parse(listen)
     settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))
 
     def ready(server: ApiServer) -> None:
-        nodes = f"{count} hollow node{'' if count == 1 else 's'}"
-        announce(f"flexlet is up at {server.url} with {nodes}", f"export KUBECONFIG={kubeconfig}")
+        announce(f"flexlet is up at {server.url} with {words}", f"export KUBECONFIG={kubeconfig}")
+
+    def progress(text: str) -> None:
+        click.echo(text, err=True)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(run(settings, Hollow(count, machine), kubeconfig, SystemClock(), ready))
+        runner.run(run(settings, nodes, kubeconfig, SystemClock(), ready, progress))
 
 
-def _hollow_count(node: str) -> int:
+class Size(NamedTuple):
+    """How big nodes are; None leaves it to the kind of node."""
+
+    cpus: int | None
+    memory: int | None
+    max_cpus: int
+    max_memory: int
+
+
+def _nodes(node: str, size: Size) -> "tuple[Nodes, str]":
+    """Which nodes are meant, and how to speak of them."""
+    from flexlet.api.units import GIB
+    from flexlet.apps.up import Here, Hollow, Vm
+    from flexlet.core.hollow.machine import Machine
+    from flexlet.core.lab.spec import MachineSpec
+
     kind, _, count = node.partition("=")
-    if kind in {"vm", "here"}:
-        raise ConfigError(
-            f"--node {kind} is not available yet: use --node hollow, or hollow=N for N simulated nodes"
-        )
+    if kind == "vm":
+        cpus, memory = size.cpus or 2, size.memory or 2 * GIB
+        spec = MachineSpec(count or "vm", cpus, max(cpus, size.max_cpus), memory, max(memory, size.max_memory))
+        return Vm(spec), f"node {spec.name} in a virtual machine"
+    if kind == "here":
+        return Here(count), "this host as its node"
     if kind != "hollow" or (count and not (count.isascii() and count.isdigit())):
         raise ConfigError(f"cannot read --node {node!r}: write vm, here, hollow or hollow=N")
-    return int(count) if count else 1
+    number = int(count) if count else 1
+    machine = Machine(cpus=size.cpus or 8, memory=size.memory or 32 * GIB)
+    return Hollow(number, machine), f"{number} hollow node{'' if number == 1 else 's'}"
