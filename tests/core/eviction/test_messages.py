@@ -66,9 +66,7 @@ def test_disks_and_shares_have_their_words() -> None:
     )
     unmeasured = candidate("web", 1, logs=fs(8))
     assert message("ephemeral-storage", unmeasured, [], {}) == "The node was low on resource: ephemeral-storage. "
-    assert (
-        message("inodes", pod, [below("nodefs.inodesFree", "5%")], {"nodefs.inodesFree": Level(1000, 99999, NOW)})[
-            38:
-        ]
-        == "Threshold quantity: 4999, available: 1k. "
+    few = {"nodefs.inodesFree": Level(1000, 99999, NOW)}
+    assert message("inodes", pod, [below("nodefs.inodesFree", "5%")], few) == (
+        "The node was low on resource: inodes. Threshold quantity: 4999, available: 1k. "
     )
