@@ -10,6 +10,7 @@ def test_what_is_alpha_upstream_is_off_by_default_and_the_rest_on() -> None:
         "InPlacePodVerticalScalingExclusiveCPUs",
         "InPlacePodVerticalScalingExclusiveMemory",
         "MemoryQoS",
+        "NodeResourceHotPlug",
     }
     assert gates.parse("") == gates.Gates()
 
