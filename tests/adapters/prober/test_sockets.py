@@ -54,9 +54,9 @@ class Health(grpc.GenericRpcHandler):
     async def check(self, request: bytes, context: "aio.ServicerContext[bytes, bytes]") -> bytes:
         self.asked.append(request)
         await asyncio.sleep(self.wait_s)
-        if isinstance(self.reply, bytes):
-            return self.reply
-        await context.abort(self.reply, "said no")
+        if isinstance(self.reply, grpc.StatusCode):
+            await context.abort(self.reply, "said no")
+        return self.reply
 
 
 async def check(handler: grpc.GenericRpcHandler, service: str = "", timeout_s: float = 5.0) -> Answer:
