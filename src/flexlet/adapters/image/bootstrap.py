@@ -1,7 +1,7 @@
 """Debian packages into one tar archive of a root file system, with mmdebstrap.
 
-Separate because all talking to Debian happens here. mmdebstrap finds the way that this host permits: as root, or in
-a user namespace. Addresses and proxies are the host's own.
+Separate because all talking to Debian happens here. mmdebstrap finds the way that this host permits: as root, or
+in a user namespace. Addresses and proxies are the host's own.
 """
 
 import os

@@ -39,11 +39,20 @@ def obtain(kind: Path, name: str, build: Callable[[Path], None], progress: Progr
     return done
 
 
+def newest(kind: Path) -> Path | None:
+    """The folder of a kind that was used last."""
+    return next(reversed(_by_use(kind)), None)
+
+
 def forget(kind: Path, keep: int) -> None:
     """Remove all but the most recently used folders of a kind."""
-    by_use = sorted((path for path in kind.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for path in by_use[:-keep]:
+    for path in _by_use(kind)[:-keep]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _by_use(kind: Path) -> list[Path]:
+    folders = [path for path in kind.iterdir() if path.is_dir() and not path.name.startswith(_UNFINISHED)]
+    return sorted(folders, key=lambda path: path.stat().st_mtime)
 
 
 def _build(done: Path, build: Callable[[Path], None]) -> None:

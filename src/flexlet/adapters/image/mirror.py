@@ -29,11 +29,6 @@ class Source(msgspec.Struct, frozen=True):
         options = f"[signed-by={self.signed_by}] " if self.signed_by else ""
         return f"deb {options}{self.uri} {suite} main"
 
-    def stanza(self, suite: str) -> str:
-        """A deb822 entry for another suite at the same address."""
-        signed = f"Signed-By: {self.signed_by}\n" if self.signed_by else ""
-        return f"Types: deb\nURIs: {self.uri}\nSuites: {suite}\nComponents: main\n{signed}"
-
 
 def parse_lines(text: str) -> Iterator[Source]:
     """The sources in one-line style."""

@@ -12,13 +12,9 @@ from pathlib import Path
 
 import msgspec
 
-from flexlet.adapters.image import bootstrap, initramfs, program
+from flexlet.adapters.image import bootstrap, guestpython, initramfs, program
 from flexlet.adapters.image.progress import Progress
 from flexlet.adapters.image.recipe import Recipe
-
-# What the guest's Python needs to run on the host, where it compiles the code layer.
-_PYTHON = ("usr/bin/python3.13", "usr/lib/python3.13")
-_LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libz.so.1", "libexpat.so.1")
 
 
 def build(recipe: Recipe, target: Path, progress: Progress) -> None:
@@ -38,7 +34,8 @@ def build(recipe: Recipe, target: Path, progress: Progress) -> None:
 def _unpack(archive: Path, tree: Path) -> None:
     tree.mkdir()
     # Devices come from the kernel; without root they could not be made anyway.
-    program.run(["tar", "--extract", "--file", str(archive), "--directory", str(tree), "--exclude=./dev/*"])
+    options = ["--preserve-permissions", "--exclude=./dev/*"]
+    program.run(["tar", "--extract", f"--file={archive}", f"--directory={tree}", *options])
 
 
 def _finish(recipe: Recipe, tree: Path, target: Path) -> None:
@@ -54,8 +51,7 @@ def _finish(recipe: Recipe, tree: Path, target: Path) -> None:
 
 
 def _keep_python(tree: Path, target: Path) -> None:
-    libraries = [f"usr/lib/x86_64-linux-gnu/{name}" for name in _LIBRARIES]
-    for name in (*_PYTHON, *libraries):
+    for name in guestpython.FILES:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (tree / name).is_dir():
             shutil.copytree(tree / name, target / name, symlinks=False, ignore_dangling_symlinks=True)

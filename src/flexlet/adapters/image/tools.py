@@ -16,15 +16,17 @@ from flexlet.errors import ConfigError
 OLDEST_QEMU = 10
 _QEMU = "qemu-system-x86"
 _PROGRAMS = {"qemu-img": "qemu-utils", "mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
+_KEYS = "usr/share/keyrings/debian-archive-keyring.gpg"
 _BACKPORTS = {"bookworm": "bookworm-backports"}
-_ENTRY = Path("etc/apt/sources.list.d/flexlet-backports.sources")
+_HOST = Path("/")
+_ENTRY = Path("etc/apt/sources.list.d/flexlet-backports.list")
 
 
-def missing() -> list[str]:
+def missing(root: Path = _HOST) -> list[str]:
     """Debian packages that building and booting a node VM needs and this host lacks."""
     absent = [package for name, package in _PROGRAMS.items() if not program.find(name)]
     absent += [] if qemu_version() >= OLDEST_QEMU else [_QEMU]
-    if mirror.codename() == "" and not Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists():
+    if not (mirror.codename(root) or (root / _KEYS).exists()):
         absent.append("debian-archive-keyring")
     if os.geteuid() != 0 and not program.find("newuidmap"):
         absent.append("uidmap")
@@ -39,52 +41,50 @@ def qemu_version() -> int:
     return int(found[1]) if found else 0
 
 
-def require() -> None:
+def require(root: Path = _HOST) -> None:
     """Raise ConfigError with the line to type if anything is missing."""
-    if absent := missing():
-        lines = "\n".join(f"  {line}" for line in remedy(absent))
+    if absent := missing(root):
+        lines = "\n".join(f"  {line}" for line in remedy(absent, root))
         raise ConfigError(
             f"a node VM needs Debian packages that are not installed: {', '.join(absent)}. As root:\n{lines}"
         )
 
 
-def remedy(absent: list[str]) -> list[str]:
+def remedy(absent: list[str], root: Path = _HOST) -> list[str]:
     """The commands, for a person to type as root, that install the packages."""
-    lines = []
-    if (suite := _suite_for(absent)) and not mirror.has_suite(suite):
-        lines.append(f"# add the suite {suite} to your apt sources, at the address of your own release")
+    suite = _suite_for(absent, root)
+    lines = [f"echo '{_entry(suite, root)}' > /{_ENTRY}"] if suite and not mirror.has_suite(suite, root) else []
     target = [f"-t {suite}"] if suite else []
-    lines += ["apt-get update", " ".join(["apt-get install --no-install-recommends", *target, *absent])]
-    return lines
+    return [*lines, "apt-get update", " ".join(["apt-get install --no-install-recommends", *target, *absent])]
 
 
-def install(progress: Progress, root: Path = Path("/")) -> None:
+def install(progress: Progress, root: Path = _HOST) -> None:
     """Install what is missing with apt-get."""
-    absent = missing()
+    absent = missing(root)
     if not absent:
         return
     if os.geteuid() != 0 or not program.find("apt-get"):
-        require()
-    suite = _suite_for(absent)
+        require(root)
+    suite = _suite_for(absent, root)
     if suite and not mirror.has_suite(suite, root):
-        _add_suite(suite, root, progress)
+        progress(f"adding the suite {suite} to apt's sources as /{_ENTRY}")
+        (root / _ENTRY).write_text(f"{_entry(suite, root)}\n")
     progress(f"installing {', '.join(absent)} with apt-get")
     _apt_get("update")
     _apt_get("install", "--yes", "--no-install-recommends", *(["-t", suite] if suite else []), *absent)
 
 
-def _suite_for(absent: list[str]) -> str:
-    return _BACKPORTS.get(mirror.codename(), "") if _QEMU in absent else ""
+def _suite_for(absent: list[str], root: Path) -> str:
+    return _BACKPORTS.get(mirror.codename(root), "") if _QEMU in absent else ""
 
 
-def _add_suite(suite: str, root: Path, progress: Progress) -> None:
+def _entry(suite: str, root: Path) -> str:
     source = mirror.of_host(root)
     if source is None:
         raise ConfigError(
-            f"no Debian mirror is configured in /etc/apt: add one, and its suite {suite}, then try again"
+            f"no Debian mirror is configured in /etc/apt: add one with its suite {suite}, then try again"
         )
-    progress(f"adding the suite {suite} to apt's sources as /{_ENTRY}")
-    (root / _ENTRY).write_text(source.stanza(suite))
+    return source.line(suite)
 
 
 def _apt_get(*arguments: str) -> None:
