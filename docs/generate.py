@@ -12,9 +12,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
+import msgspec
 import yaml
 
 import flexlet
@@ -25,6 +26,8 @@ from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.store.rows import Statistics
 from flexlet.cli.main import cli
 from flexlet.core import gates
+from flexlet.core.kubeletconfig import reading, support
+from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.scheduling import exposition
 from flexlet.errors import FlexletError
 
@@ -130,12 +133,44 @@ def differences() -> Iterator[str]:
         yield f"| {' '.join(entry['reason'].split())} | {shown} |\n"
 
 
+def node_fields() -> Iterator[str]:
+    """The fields of KubeletConfiguration that a node obeys, and what an empty file means."""
+    yield "| field | default |\n|---|---|\n"
+    for path, value in sorted(_leaves(reading.to_value(KubeletConfiguration()), "")):
+        yield f"| `{path}` | {_shown(value)} |\n"
+
+
+def _leaves(value: dict[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, part in value.items():
+        if isinstance(part, dict) and part and prefix + name != "evictionHard":
+            yield from _leaves(part, f"{prefix}{name}.")
+        else:
+            yield prefix + name, part
+
+
+def _shown(value: Any) -> str:
+    if value in (None, "", {}, (), []):
+        return ""
+    return f"`{value if isinstance(value, str) else msgspec.json.encode(value).decode()}`"
+
+
+def node_refusals() -> Iterator[str]:
+    """The fields and values that a node refuses, and what to do about them."""
+    yield "| field or value | what to do |\n|---|---|\n"
+    texts = {path: refusal.remedy for path, refusal in support.REFUSED.items()}
+    for path, values in support.REFUSED_VALUES.items():
+        texts |= {f"{path}: {msgspec.json.encode(value).decode()}": text for value, text in values.items()}
+    yield from (f"| `{path}` | {text} |\n" for path, text in sorted(texts.items()))
+
+
 PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "commands": commands,
     "differences": differences,
     "errors": errors,
     "kinds": kinds,
     "metrics": metrics,
+    "node-fields": node_fields,
+    "node-refusals": node_refusals,
 }
 
 

@@ -21,13 +21,13 @@ from flexlet.apiserver import joining
 from flexlet.apiserver.auth.kubeconfig import kubeconfig as kubeconfig_with
 from flexlet.apiserver.server import ApiServer, Settings, serving
 from flexlet.apps import nodecredentials
-from flexlet.core.certificates import wanted
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.engine.certificates import Keeper
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import NODES
 
 DAY = 86400.0
+UNUSED: Any = None
 CLOCK = SystemClock()
 
 
@@ -173,14 +173,8 @@ async def test_a_node_gets_its_serving_certificate_from_the_cluster(server: ApiS
     addresses = [("InternalIP", "10.9.8.7"), ("Hostname", "n1")]
     async with HttpCluster(loaded.credentials) as cluster:
         await cluster.create(NODES, "", body("n1"))
-        keeper = Keeper(
-            cluster,
-            CLOCK,
-            pair.store,
-            lambda: wanted.serving("n1", addresses),
-            on_change=tell,
-            chance=lambda: 0.0,
-        )
+        keeper = nodecredentials.serving_keeper(pair, cluster, "n1", lambda: addresses, tell, CLOCK)
+        assert keeper is not None
         async with running(keeper):
             await asyncio.sleep(0.1)
             assert told == []
@@ -223,6 +217,7 @@ def test_the_endpoint_shows_configured_files_or_signs_itself(tmp_path: Path) -> 
     )
     own = nodecredentials.serving_pair(KubeletConfiguration(), tmp_path, "n1", CLOCK)
     assert own == nodecredentials.ServingPair(tmp_path / "kubelet.crt", tmp_path / "kubelet.key")
+    assert nodecredentials.serving_keeper(own, UNUSED, "n1", list, UNUSED, CLOCK) is None
     both = msgspec.structs.replace(files, server_tls_bootstrap=True)
     asked = nodecredentials.serving_pair(both, tmp_path, "n1", CLOCK)
     assert (asked.certificate, asked.key) == (Path("/c"), Path("/k"))

@@ -8,6 +8,7 @@ because files can be renewed and kubeconfigs not.
 
 import asyncio
 import random
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +22,15 @@ from flexlet.adapters.pki.pairs import CLIENT, SERVER, PairFiles
 from flexlet.core.certificates import rotation, wanted
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.engine.bootstrap import first_certificate
-from flexlet.engine.certificates import Keeper
+from flexlet.engine.certificates import Keeper, OnChange
 from flexlet.errors import ConfigError
 from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster
 
 PKI: Final = Path("/var/lib/kubelet/pki")
 _luck: Final = random.SystemRandom()
+
+Addresses = Callable[[], Iterable[tuple[str, str]]]
 
 
 class NodeCredentials(msgspec.Struct, frozen=True):
@@ -102,6 +106,25 @@ def client_keeper(loaded: NodeCredentials, cluster: HttpCluster, node: str, cloc
 
     template = wanted.client(node)
     return Keeper(cluster, clock, loaded.store, lambda: template, on_change=follow, chance=_luck.random)
+
+
+def serving_keeper(
+    pair: ServingPair, cluster: Cluster, node: str, addresses: Addresses, on_change: OnChange, clock: Clock
+) -> Keeper | None:
+    """Gets and renews the endpoint's pair; call its `wake` when the addresses change. None: it is not renewed.
+
+    `addresses` gives the node's, as (type, address); `on_change` is told when there is a new pair to show.
+    """
+    if pair.store is None:
+        return None
+    return Keeper(
+        cluster,
+        clock,
+        pair.store,
+        lambda: wanted.serving(node, addresses()),
+        on_change=on_change,
+        chance=_luck.random,
+    )
 
 
 def serving_pair(config: KubeletConfiguration, directory: Path, host: str, clock: Clock) -> ServingPair:
