@@ -24,7 +24,7 @@ class Recipe(msgspec.Struct, frozen=True):
         "containerd",
         "containernetworking-plugins",
         "iproute2",
-    "libstdc++6",
+        "libstdc++6",
         "iptables",
         "kmod",
         "python3",
