@@ -47,6 +47,7 @@ def test_half_plugged_parts_do_not_count() -> None:
         offline_cpus=CpuSet.of([2]), settling_cpus=CpuSet.of([3]), offline_blocks=(32, 33), leaving_blocks=(34,)
     )
     assert machine("half-plugged") == msgspec.structs.replace(SMALL, half_plugged=waiting)
+    assert (waiting.is_moving, HalfPlugged(offline_blocks=(1,)).is_moving) == (True, False)
 
 
 def test_two_sockets() -> None:
@@ -154,12 +155,19 @@ def test_an_unreadable_file_is_named() -> None:
         discovery.machine(Snapshot(unreadable={sources.MEMINFO: "Permission denied"}))
 
 
-def test_a_short_sweep_brings_a_long_one_up_to_date() -> None:
+def test_a_short_sweep_brings_a_machine_up_to_date() -> None:
     """Sizes are read again and again; the topology only when parts came or went."""
-    everything = hosts.snapshot("small")
-    grown = Snapshot(texts={**everything.texts, sources.MEMINFO: "MemTotal: 4000000 kB\nSwapTotal: 1024 kB\n"})
+    everything = hosts.snapshot("two-sockets")
+    known = discovery.machine(everything, hosts.STORAGE)
+    assert discovery.measured(known, everything, hosts.STORAGE) is known
+    changed = {
+        sources.MEMINFO: "MemTotal: 4000000 kB\nSwapTotal: 1024 kB\n",
+        f"{sources.NODE}/node3/meminfo": "Node 3 MemTotal: 5 kB\n",
+        f"{sources.NODE}/node3/hugepages/hugepages-2048kB/nr_hugepages": "7\n",
+        sources.PID_MAX: "99\n",
+    }
+    grown = msgspec.structs.replace(everything, texts=everything.texts | changed)
     assert not sources.needs_everything(everything, grown)
-    refreshed = discovery.machine(everything.refreshed(grown), hosts.STORAGE)
-    assert refreshed == msgspec.structs.replace(SMALL, memory=4000000 * KIB, swap=KIB**2)
-    plugged = Snapshot(texts={**everything.texts, sources.CPUS_PRESENT: "0-2"})
+    assert discovery.measured(known, grown, hosts.STORAGE) == discovery.machine(grown, hosts.STORAGE) != known
+    plugged = msgspec.structs.replace(everything, texts=everything.texts | {sources.CPUS_PRESENT: "0-8"})
     assert sources.needs_everything(everything, plugged)

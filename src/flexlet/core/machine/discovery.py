@@ -8,6 +8,8 @@ Follows node-resize.md §1.1.
 import re
 from typing import Final
 
+import msgspec
+
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.units import Bytes
 from flexlet.core.machine import identity, sources, topology
@@ -24,27 +26,37 @@ _TOTAL: Final = re.compile(r"^(?:Node \d+ )?(MemTotal|SwapTotal):\s+(\d+) kB$", 
 
 def machine(snapshot: Snapshot, storage_path: str = "") -> Machine:
     """The machine of a whole snapshot; `storage_path` is the directory whose filesystem pods share."""
-    totals = _totals(snapshot.text(sources.MEMINFO) or "")
-    if not totals.get("MemTotal"):
-        reason = snapshot.unreadable.get(sources.MEMINFO, "it has no MemTotal")
-        raise HostError(f"cannot measure memory: {sources.MEMINFO}: {reason}")
     cpus = topology.cpus(snapshot)
-    storage = snapshot.filesystems.get(storage_path)
-    return Machine(
+    known = Machine(
         cpus=cpus,
         possible=_listed(snapshot, sources.CPUS_POSSIBLE),
-        memory=totals["MemTotal"],
-        swap=totals.get("SwapTotal", Bytes(0)),
-        hugepages={int(match[1]) * 1024: _count(match[0], text) for match, text in snapshot.matching(_HUGEPAGES)},
         numa=_numa(snapshot, topology.numa_ids(snapshot, cpus)),
-        pids=_pid_limit(snapshot),
-        storage=None if storage is None else Bytes(storage.capacity),
         block_size=Bytes(int(snapshot.text(sources.BLOCK_SIZE) or "0", 16)),
         auto_online=snapshot.text(sources.AUTO_ONLINE) or "",
         identity=identity.identity(snapshot),
         cgroups=_cgroups(snapshot),
         half_plugged=_half_plugged(snapshot, CpuSet.of(cpu.id for cpu in cpus)),
     )
+    return measured(known, snapshot, storage_path)
+
+
+def measured(known: Machine, sizes: Snapshot, storage_path: str = "") -> Machine:
+    """A known machine after its sizes alone were read again; the very same one if nothing changed."""
+    totals = _totals(sizes.text(sources.MEMINFO) or "")
+    if not totals.get("MemTotal"):
+        reason = sizes.unreadable.get(sources.MEMINFO, "it has no MemTotal")
+        raise HostError(f"cannot measure memory: {sources.MEMINFO}: {reason}")
+    storage = sizes.filesystems.get(storage_path)
+    found = msgspec.structs.replace(
+        known,
+        memory=totals["MemTotal"],
+        swap=totals.get("SwapTotal", Bytes(0)),
+        hugepages={int(match[1]) * 1024: _count(match[0], text) for match, text in sizes.matching(_HUGEPAGES)},
+        numa=_measured_nodes(known.numa, sizes),
+        pids=_pid_limit(sizes),
+        storage=None if storage is None else Bytes(storage.capacity),
+    )
+    return known if found == known else found
 
 
 def _totals(meminfo: str) -> dict[str, Bytes]:
@@ -52,17 +64,20 @@ def _totals(meminfo: str) -> dict[str, Bytes]:
 
 
 def _numa(snapshot: Snapshot, ids: list[int]) -> tuple[NumaNode, ...]:
+    return tuple(NumaNode(id=node, distances=_distances(snapshot, node, ids)) for node in ids)
+
+
+def _measured_nodes(nodes: tuple[NumaNode, ...], sizes: Snapshot) -> tuple[NumaNode, ...]:
     pages: dict[int, Pages] = {}
-    for match, text in snapshot.matching(_NODE_HUGEPAGES):
+    for match, text in sizes.matching(_NODE_HUGEPAGES):
         pages.setdefault(int(match[1]), {})[int(match[2]) * 1024] = _count(match[0], text)
     return tuple(
-        NumaNode(
-            id=node,
-            memory=_totals(snapshot.text(f"{sources.NODE}/node{node}/meminfo") or "").get("MemTotal", Bytes(0)),
-            hugepages=pages.get(node, {}),
-            distances=_distances(snapshot, node, ids),
+        msgspec.structs.replace(
+            node,
+            memory=_totals(sizes.text(f"{sources.NODE}/node{node.id}/meminfo") or "").get("MemTotal", Bytes(0)),
+            hugepages=pages.get(node.id, {}),
         )
-        for node in ids
+        for node in nodes
     )
 
 

@@ -62,6 +62,11 @@ class HalfPlugged(msgspec.Struct, frozen=True, kw_only=True):
     leaving_blocks: tuple[int, ...] = ()
     """Memory blocks that are going offline."""
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether the kernel is about to change it by itself: worth another look at everything."""
+        return bool(self.settling_cpus or self.leaving_blocks)
+
 
 class Cgroups(msgspec.Struct, frozen=True, kw_only=True):
     """What the cgroup hierarchy offers."""

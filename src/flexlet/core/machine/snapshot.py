@@ -40,12 +40,3 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             match = pattern.fullmatch(path)
             if match is not None:
                 yield match, text.strip()
-
-    def refreshed(self, newer: "Snapshot") -> "Snapshot":
-        """This snapshot with everything that `newer` has read again."""
-        return Snapshot(
-            texts=self.texts | newer.texts,
-            unreadable=newer.unreadable,
-            filesystems=self.filesystems | newer.filesystems,
-            architecture=newer.architecture or self.architecture,
-        )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from flexlet.core.machine import discovery, sources
+from flexlet.core.machine.machine import Machine
 from flexlet.core.node.facts import Address, NodeFacts
-from flexlet.errors import RuntimeFault
+from flexlet.errors import HostError, RuntimeFault
 from flexlet.ports.clock import Clock
 from flexlet.ports.host import HostReader
 from flexlet.ports.runtime import Runtime
@@ -91,14 +92,23 @@ class SelfView:
             await work()  # type: ignore[misc]
 
     async def _look_at_machine(self) -> None:
-        everything = self._everything
-        if everything is not None:
+        """A reading that cannot be true changes nothing; the next one will tell."""
+        try:
+            machine = await self._machine()
+        except HostError:
+            if self.facts is None:
+                raise
+            return
+        self._put(machine=machine)
+
+    async def _machine(self) -> Machine:
+        everything, known = self._everything, self.facts
+        if everything is not None and known is not None and not known.machine.half_plugged.is_moving:
             sizes = await self._host.read(sources.SIZES, (self._storage,))
             if not sources.needs_everything(everything, sizes):
-                self._put(machine=discovery.machine(everything.refreshed(sizes), self._storage))
-                return
+                return discovery.measured(known.machine, sizes, self._storage)
         self._everything = await self._host.read(sources.EVERYTHING, (self._storage,))
-        self._put(machine=discovery.machine(self._everything, self._storage))
+        return discovery.machine(self._everything, self._storage)
 
     async def _ask_runtime(self) -> None:
         try:
