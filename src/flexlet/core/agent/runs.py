@@ -1,8 +1,8 @@
 """What a pod's sandboxes and the runs of its containers tell: rules that deciding, probing and reporting share.
 
 A run that is just being started is *unseen*: its postStart hook may still undo it, so until StartContainer ends
-nobody is told of it and nothing is asked of it. Follows Kubernetes 1.36.3 (kubelet `container/helpers`,
-`kuberuntime/util`).
+nobody is told of it and nothing is asked of it; if the hook failed, until the run has ended. Follows Kubernetes
+1.36.3 (kubelet `container/helpers`, `kuberuntime/util`).
 """
 
 from collections.abc import Iterator
@@ -54,12 +54,13 @@ def seen(record: PodRecord, name: str) -> tuple[Container, ...]:
     runs = shown.runs(name)
     if not runs:
         return runs
+    newest = runs[0]
     since = record.underway.get(f"container/{name}")
     if since is None:
-        return runs
-    newest = runs[0]
-    is_new = newest.state != EXITED or newest.created_at >= since * 1e9
-    return runs[1:] if is_new else runs
+        is_unseen = newest.id in record.doomed and newest.state != EXITED
+    else:
+        is_unseen = newest.state != EXITED or newest.created_at >= since * 1e9
+    return runs[1:] if is_unseen else runs
 
 
 def present(record: PodRecord, name: str) -> Container | None:

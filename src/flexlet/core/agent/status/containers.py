@@ -3,8 +3,8 @@
 The newest run that may be told of gives the state, the one before it ``lastState``. What the runtime no longer
 has is remembered from the last status; a container that was running and vanished is said to be lost. Where the
 next step is to start a container and the last attempt failed, it waits for the reason of that failure, and an
-exit moves to ``lastState``. While a pod is being stopped, containers stay as they were until all have ended, as
-the kubelet tells the end of a pod in one go. Follows `convertToAPIContainerStatuses` of Kubernetes 1.36.3.
+exit moves to ``lastState``. A container that is stopped in order to be started again is told to run until it
+does again, as the kubelet does both in one go. Follows `convertToAPIContainerStatuses` of Kubernetes 1.36.3.
 """
 
 from typing import Any, Final
@@ -50,15 +50,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     default: Json
     """The state of a container of which nothing is known."""
     message_room: int
-    is_ending: bool
-    """Whether the pod was told to go and has not gone yet."""
 
 
 def view(record: PodRecord, setup: NodeSetup, before: Before, allocated: NodePod) -> View:
     """The view of a record."""
     spec = record.pod.spec
     reason = "PodInitializing" if spec.init_containers else "ContainerCreating"
-    ordered = record.pod.metadata.deletion_timestamp is not None or record.ending is not None
     return View(
         record=record,
         setup=setup,
@@ -68,7 +65,6 @@ def view(record: PodRecord, setup: NodeSetup, before: Before, allocated: NodePod
         message_room=states.message_room(
             len(spec.containers) + len(spec.init_containers) + len(spec.ephemeral_containers)
         ),
-        is_ending=ordered and record.stopping_since is not None and not record.stopped,
     )
 
 
@@ -87,12 +83,26 @@ def status(of: View, container: NodeContainer, kind: str) -> Json:
     """The status of one container; `container` has the resources it was granted."""
     known = runs.seen(of.record, container.name)
     old = of.before.containers.get(container.name)
-    entry = _of_run(of, container, known, old) if known else _of_memory(of, container, old)
     newest = known[0] if known else None
+    if old is not None and newest is not None and _is_being_replaced(of, newest, old):
+        return dict(old)
+    entry = _of_run(of, container, known, old) if known else _of_memory(of, container, old)
     if not _is_done_init(of, container, kind, newest, entry):
         _let_wait(of, container, newest, entry)
     _add_health(of, container, kind, newest, entry)
     return entry
+
+
+def _is_being_replaced(of: View, newest: Container, old: Json) -> bool:
+    """Whether the run was stopped only to be started again, which is told when it has been."""
+    return (
+        newest.state == EXITED
+        and newest.id in of.record.replaced
+        and RUNS in old["state"]
+        and of.record.reported is not None
+        and of.record.stopping_since is None
+        and newest.name not in of.record.troubles
+    )
 
 
 def _of_run(of: View, container: NodeContainer, known: tuple[Container, ...], old: Json | None) -> Json:
@@ -109,7 +119,7 @@ def _of_run(of: View, container: NodeContainer, known: tuple[Container, ...], ol
         "containerID": container_id,
     }
     if old is not None:
-        _join_old(of, newest, entry, old)
+        _join_old(newest, entry, old)
     if of.setup.gates[IN_PLACE]:
         entry |= readback.container_fields(container, _resources(of, container, newest, container_id))
     if container.volume_mounts:
@@ -143,20 +153,12 @@ def _of_memory(of: View, container: NodeContainer, old: Json | None) -> Json:
     return entry
 
 
-def _join_old(of: View, newest: Container, entry: Json, old: Json) -> None:
+def _join_old(newest: Container, entry: Json, old: Json) -> None:
     """What the last status knows better than the runtime."""
     entry["restartCount"] = max(entry["restartCount"], old["restartCount"])
-    is_same = old.get("containerID") == entry["containerID"]
     if newest.state == UNKNOWN and RUNS in old["state"]:
         entry["state"] = states.lost(_UNKNOWN_WHILE_RUNNING)
         entry["restartCount"] = old["restartCount"] + 1
-    elif is_same and _ended_with_pod(of, newest) and RUNS in old["state"]:
-        entry["state"] = old["state"]
-
-
-def _ended_with_pod(of: View, run: Container) -> bool:
-    since = of.record.stopping_since
-    return of.is_ending and since is not None and run.state == EXITED and run.finished_at >= since * 1e9
 
 
 def _state(of: View, run: Container) -> Json:
