@@ -17,7 +17,7 @@ import msgspec
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.client import HttpCluster
 from flexlet.adapters.kube.kubeconfig import Credentials
-from flexlet.adapters.pki import files, keys, selfsigned
+from flexlet.adapters.pki import files, selfsigned
 from flexlet.adapters.pki.pairs import CLIENT, SERVER, PairFiles
 from flexlet.core.certificates import rotation, wanted
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
@@ -82,6 +82,8 @@ async def bootstrap(bootstrap_config: Path, config: Path, directory: Path, node:
 
 def is_usable(config: Path, now: float) -> bool:
     """Whether a kubeconfig is there, can be read and holds a certificate that has not ended."""
+    from flexlet.adapters.pki import keys
+
     try:
         credentials = kubeconfig.load(config)
         held = keys.facts(credentials.certificate, credentials.key, str(config))

@@ -2,6 +2,9 @@
 
 import ssl
 import stat
+import subprocess
+import sys
+import time
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -169,7 +172,8 @@ async def test_damaged_files_are_named(tmp_path: Path) -> None:
 
 
 def test_a_self_signed_pair_is_made_once_and_replaced_when_it_ends(tmp_path: Path) -> None:
-    crt, key = selfsigned.ensure(tmp_path, "n1", NOW, ("10.0.0.2",))
+    now = time.time()
+    crt, key = selfsigned.ensure(tmp_path, "n1", now, ("10.0.0.2",))
     held = keys.facts(crt.read_bytes(), key.read_bytes(), "f")
     assert (crt.name, key.name, held.dns_names, held.ips) == (
         "kubelet.crt",
@@ -179,10 +183,16 @@ def test_a_self_signed_pair_is_made_once_and_replaced_when_it_ends(tmp_path: Pat
     )
     assert held.ends - held.begins == 365 * 86400
     before = crt.read_bytes()
-    selfsigned.ensure(tmp_path, "n1", NOW + 86400)
+    selfsigned.ensure(tmp_path, "n1", now + 86400)
     assert crt.read_bytes() == before
-    selfsigned.ensure(tmp_path, "n1", NOW + 360 * 86400)
+    selfsigned.ensure(tmp_path, "n1", now + 360 * 86400)
     assert crt.read_bytes() != before
     key.write_bytes(keys.new_key())
-    selfsigned.ensure(tmp_path, "n1", NOW + 360 * 86400)
+    selfsigned.ensure(tmp_path, "n1", now)
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(crt, key)
+
+
+def test_the_library_is_loaded_only_when_needed() -> None:
+    """A node that has what it needs does without."""
+    code = "import sys, flexlet.apps.nodecredentials; sys.exit('cryptography' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

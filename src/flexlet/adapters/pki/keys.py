@@ -6,6 +6,7 @@ ConfigError with the name of what could not be read: files in the pki directory 
 
 import ipaddress
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cryptography import x509
@@ -19,11 +20,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
     load_pem_private_key,
 )
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from flexlet.core.certificates.wanted import Held, Wanted
 from flexlet.errors import ConfigError
 
+BACKDATE: Final = timedelta(hours=1)
 _REMEDY: Final = "remove it, and a new pair is asked for"
 
 
@@ -82,6 +84,22 @@ def facts(certificate: bytes, key: bytes, source: str) -> Held:
         dns_names=tuple(names.get_values_for_type(x509.DNSName)) if names else (),
         ips=tuple(map(str, names.get_values_for_type(x509.IPAddress))) if names else (),
     )
+
+
+def self_signed(key: bytes, host: str, ips: tuple[str, ...], now: float, life_s: float) -> bytes:
+    """A serving certificate that vouches for itself."""
+    private = private_key(key, "the new key")
+    begins = datetime.fromtimestamp(int(now), UTC) - BACKDATE
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"{host}@{int(now)}")])
+    certificate = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(begins + timedelta(seconds=life_s))
+        .add_extension(x509.SubjectAlternativeName(general_names((host,), ips)), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    return certificate.public_bytes(Encoding.PEM)
 
 
 def _values(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> tuple[str, ...]:

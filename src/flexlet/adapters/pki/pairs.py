@@ -2,7 +2,8 @@
 
 ``kubelet-client-current.pem`` points to ``kubelet-client-2026-01-02-03-04-05.pem``, which holds certificate and
 key together: they are written at once and cannot part. A pair that others put there (``kubelet-client.crt`` and
-``.key``, or files named in the configuration) is used until it is replaced. Work on files is done in a thread.
+``.key``, or files named in the configuration) is used until it is replaced. Everything is done in a thread: keys
+and disks take their time.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from flexlet.adapters.pki import files, keys
+from flexlet.adapters.pki import files
 from flexlet.core.certificates.wanted import Held, Wanted, digested_name
 from flexlet.errors import ConfigError
 from flexlet.ports.certificates import Draft
@@ -38,19 +39,15 @@ class PairFiles:
 
     async def load(self) -> Held | None:
         """The current certificate; ConfigError where there is one that cannot be used."""
-        pair = await asyncio.to_thread(self.read)
-        return None if pair is None else keys.facts(*pair, self.path)
+        return await asyncio.to_thread(self._load)
 
     async def draft(self, wanted: Wanted) -> Draft:
         """A fresh key and a request."""
-        key = keys.new_key()
-        return Draft(keys.request(key, wanted), key)
+        return await asyncio.to_thread(self._draft, wanted)
 
     async def first_draft(self, wanted: Wanted) -> Draft:
         """A request that can be found again: its key waits on disk until there is a certificate for it."""
-        key = await asyncio.to_thread(self._waiting_key)
-        name = digested_name(keys.public_der(key, str(self._waiting)), wanted)
-        return Draft(keys.request(key, wanted), key, name)
+        return await asyncio.to_thread(self._first_draft, wanted)
 
     async def forget_key(self) -> None:
         """The request made with the waiting key came to nothing: the next one is made with another."""
@@ -58,9 +55,7 @@ class PairFiles:
 
     async def save(self, certificate: bytes, key: bytes) -> Held:
         """Make a pair the current one."""
-        held = keys.facts(certificate, key, "the new certificate")
-        await asyncio.to_thread(self._write, certificate, key)
-        return held
+        return await asyncio.to_thread(self._save, certificate, key)
 
     def read(self) -> tuple[bytes, bytes] | None:
         """Certificate and key as PEM, from the first place that has both."""
@@ -79,6 +74,34 @@ class PairFiles:
         if updated.is_symlink() and not self._named("current").exists():
             updated.replace(self._named("current"))
 
+    def _load(self) -> Held | None:
+        pair = self.read()
+        if pair is None:
+            return None
+        from flexlet.adapters.pki import keys
+
+        return keys.facts(*pair, self.path)
+
+    def _draft(self, wanted: Wanted) -> Draft:
+        from flexlet.adapters.pki import keys
+
+        key = keys.new_key()
+        return Draft(keys.request(key, wanted), key)
+
+    def _first_draft(self, wanted: Wanted) -> Draft:
+        from flexlet.adapters.pki import keys
+
+        key = self._waiting_key(keys.new_key)
+        name = digested_name(keys.public_der(key, str(self._waiting)), wanted)
+        return Draft(keys.request(key, wanted), key, name)
+
+    def _save(self, certificate: bytes, key: bytes) -> Held:
+        from flexlet.adapters.pki import keys
+
+        held = keys.facts(certificate, key, "the new certificate")
+        self._write(certificate, key)
+        return held
+
     def _write(self, certificate: bytes, key: bytes) -> None:
         current = self._named("current")
         if current.exists() and not current.is_symlink():
@@ -95,10 +118,10 @@ class PairFiles:
     def _waiting(self) -> Path:
         return self._directory / f"{self._prefix}.key.tmp"
 
-    def _waiting_key(self) -> bytes:
+    def _waiting_key(self, make: Callable[[], bytes]) -> bytes:
         if self._waiting.is_file():
             return _bytes(self._waiting)
-        key = keys.new_key()
+        key = make()
         try:
             files.write(self._waiting, key)
         except OSError as error:
