@@ -28,34 +28,35 @@ def following(record: PodRecord, name: str) -> int:
     return (int(count) if count.isdecimal() else newest.attempt) + 1
 
 
-def last_crash(record: PodRecord, name: str) -> Container | None:
-    """The newest run that ended by itself; those that the agent replaced do not count."""
+def last_end(record: PodRecord, name: str) -> Container | None:
+    """The newest run that ended."""
     runs = record.shown.runs(name) if record.shown is not None else ()
-    return next((run for run in runs if run.state == EXITED and run.id not in record.replaced), None)
+    return next((run for run in runs if run.state == EXITED), None)
 
 
-def wait(record: PodRecord, container: NodeContainer, now: float) -> Backoff | None:
-    """The delay that holds the container back now, None if it may start; `container` is as allocated."""
-    crash, known = last_crash(record, container.name), _known(record, container)
-    if crash is None or known is None or known.attempt == following(record, container.name):
+def held_until(record: PodRecord, container: NodeContainer) -> tuple[Backoff, float] | None:
+    """The delay that the next start has, and when it is over; None if there is none.
+
+    `container` is as allocated. A run that the agent stopped itself to start it again has not crashed: what counts
+    is how long it ran, since its start was decided.
+    """
+    last, known = last_end(record, container.name), _known(record, container)
+    if last is None or known is None or known.attempt == following(record, container.name):
         return None
-    if _is_forgotten(known, crash) or now >= ends_at(known, crash):
+    if _is_forgotten(known, last):
         return None
-    return known
-
-
-def ends_at(delay: Backoff, crash: Container) -> float:
-    """When the delay after this crash is over."""
-    return crash.finished_at / _NANO + delay.delay_s
+    return known, (known.ends_at if last.id in record.replaced else last.finished_at / _NANO + known.delay_s)
 
 
 def decided(record: PodRecord, container: NodeContainer, longest_s: float, now: float) -> Backoff | None:
-    """The delay that the crash after this start will have; None if this start follows no crash."""
-    crash, known = last_crash(record, container.name), _known(record, container)
+    """The delay that the start after this one will have; None if this is not the second one at least."""
+    last, known = last_end(record, container.name), _known(record, container)
     attempt = following(record, container.name)
-    if crash is None or (known is not None and known.attempt == attempt):
+    if last is None or (known is not None and known.attempt == attempt):
         return known
-    before = None if known is None or _is_forgotten(known, crash) else known
+    if last.id in record.replaced and attempt == 1:
+        return known
+    before = None if known is None or _is_forgotten(known, last) else known
     after = doubled(before, CRASH_S, longest_s, now)
     return msgspec.structs.replace(after, identity=_identity(container), attempt=attempt)
 
@@ -65,8 +66,8 @@ def _known(record: PodRecord, container: NodeContainer) -> Backoff | None:
     return known if known is not None and known.identity == _identity(container) else None
 
 
-def _is_forgotten(known: Backoff, crash: Container) -> bool:
-    return crash.finished_at / _NANO - known.since > FORGOTTEN_AFTER_S
+def _is_forgotten(known: Backoff, last: Container) -> bool:
+    return last.finished_at / _NANO - known.since > FORGOTTEN_AFTER_S
 
 
 def _identity(container: NodeContainer) -> int:

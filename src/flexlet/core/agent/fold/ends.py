@@ -100,6 +100,8 @@ def _failed(record: PodRecord, deed: Deed, failure: Failed, now: float) -> End:
     record = replace(record, retries={**record.retries, key: wait}, stale=record.stale or changes)
     match deed:
         case RunSandbox() if record.stopping_since is None:
+            # What was stopped for a new sandbox does not come back at once after all.
+            record = replace(record, replaced=frozenset())
             reason, text = "FailedCreatePodSandBox", f"Failed to create pod sandbox: {failure.message}"
         case CreatePodCgroup():
             reason, text = "FailedCreatePodContainer", f"unable to ensure pod container exists: {failure.message}"

@@ -18,6 +18,7 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         shown=look.pod,
         order=look.order,
         stale=False,
+        unverified=False,
         has_cgroup=look.has_cgroup,
         cgroup=look.cgroup,
         usage=look.usage or record.usage,

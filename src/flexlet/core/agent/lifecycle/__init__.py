@@ -4,16 +4,17 @@
 what people are told, and when to ask again. What must come after something else is decided when that has been seen
 to be done. Asking twice without anything new in between decides nothing the second time.
 
-A pod is looked at before anything is decided about it. It lives (`life`: foundations, resize, containers) until
-there is a reason to stop it for good (`stopping`), then it is cleaned up (`cleaning`). The API is told first how
-things were found, and at the end what became of that: so a crash is reported before the wait that follows it.
+A pod is looked at before anything is decided about it. It lives (`resizing`, `life`) until there is a reason to
+stop it for good (`stopping`), then it is cleaned up (`cleaning`). The API is told first how things were found, and
+at the end what became of that: so a crash is reported before the wait that follows it.
 """
 
-from flexlet.core.agent import probing, reporting
+from flexlet.core.agent import probing
 from flexlet.core.agent.decision import Decision
 from flexlet.core.agent.deeds import Inspect
-from flexlet.core.agent.lifecycle import cleaning, life, stopping
+from flexlet.core.agent.lifecycle import cleaning, life, resizing, stopping
 from flexlet.core.agent.lifecycle.draft import Draft
+from flexlet.core.agent.lifecycle.telling import tell
 from flexlet.core.agent.record import UNDECIDED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
 
@@ -27,12 +28,15 @@ def decide(record: PodRecord, setup: NodeSetup, now: float) -> Decision:
         draft.issue(Inspect(uid=record.uid))
     if record.shown is None or (record.admission == UNDECIDED and not record.gone):
         return draft.decision()
-    _tell(draft)
+    may_act = not record.stale and setup.runtime_ready
+    if may_act:
+        resizing.proceed(draft)
+    tell(draft)
     found = draft.record
-    if not record.stale and setup.runtime_ready:
+    if may_act:
         _act(draft)
     if draft.record is not found:
-        _tell(draft)
+        tell(draft)
     return draft.decision()
 
 
@@ -56,10 +60,3 @@ def _probe(draft: Draft) -> None:
     for question in questions:
         draft.issue(question)
     draft.wake(wake_at)
-
-
-def _tell(draft: Draft) -> None:
-    if draft.may("status"):
-        told = reporting.report(draft.record, draft.setup, draft.now)
-        if told is not None:
-            draft.issue(told)

@@ -26,6 +26,8 @@ class Draft:
         self.record = record
         self.setup = setup
         self.now = now
+        self.is_resizing = False
+        """Whether steps of a resize are due, so that no container must start."""
         self._deeds: list[PodDeed] = []
         self._events: list[RecordEvent] = []
         self._wake_at: float | None = None

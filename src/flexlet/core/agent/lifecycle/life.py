@@ -1,8 +1,8 @@
-"""A pod that is to run: what it stands on, its size, its containers."""
+"""A pod that is to run: what it stands on, and its containers."""
 
 from flexlet.api import age
 from flexlet.core.agent import runs
-from flexlet.core.agent.lifecycle import foundations, killing, resizing, starting, stopping
+from flexlet.core.agent.lifecycle import foundations, killing, starting, stopping
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.survey import Survey
 
@@ -24,13 +24,12 @@ def live(draft: Draft) -> None:
     if draft.record.allocation is None:
         return
     is_laid = foundations.are_laid(draft)
-    is_held = bool(draft.record.has_cgroup) and resizing.is_due(draft)
     foundations.refresh(draft)
     if survey is None or not is_laid:
         return
     for stop in survey.stops:
         killing.stop(draft, stop)
-    if not is_held:
+    if not draft.is_resizing:
         sandbox = draft.shown.sandboxes[0]
         for container in survey.starts:
             starting.start(draft, container, sandbox.id)

@@ -10,9 +10,9 @@ while. Differences of the pod's cgroup alone, without a resize, are repaired, bu
 retried. Containers do not start while steps are due: they would not fit into a cgroup that has not grown yet.
 """
 
-from flexlet.core.agent import delays, setbacks
+from flexlet.core.agent import delays, runs, setbacks
 from flexlet.core.agent.deeds import Inspect, TakeStep
-from flexlet.core.agent.lifecycle import killing
+from flexlet.core.agent.lifecycle import killing, stopping
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.foundations import cgroup_path
 from flexlet.core.agent.lifecycle.killing import Stop
@@ -24,11 +24,18 @@ from flexlet.core.resize.steps import Step, StopContainer, UpdateContainer
 from flexlet.core.runtime.shown import Container
 
 
-def is_due(draft: Draft) -> bool:
-    """Whether steps are due, so that containers must not start; takes the next one."""
+def proceed(draft: Draft) -> None:
+    """Take the next step of a pod that lives and has a cgroup."""
     record = draft.record
-    if record.allocation is None or not draft.setup.gates[IN_PLACE]:
-        return False
+    if record.allocation is None or not record.has_cgroup or not draft.setup.gates[IN_PLACE]:
+        return
+    if record.stopping_since is None and not stopping.must_stop(draft):
+        draft.is_resizing = _is_due(draft)
+
+
+def _is_due(draft: Draft) -> bool:
+    """Whether steps are left to take now."""
+    record = draft.record
     running = _running(draft)
     if _is_settled(draft, running):
         return False
@@ -37,10 +44,14 @@ def is_due(draft: Draft) -> bool:
     if not _may_try(draft):
         return False
     facts = _facts(draft, running)
-    if actuation.lowering(facts) and record.usage is None:
+    needs_usage = record.usage is None and bool(actuation.lowering(facts))
+    plan = actuation.plan(facts, draft.record.failed_steps)
+    if not plan.is_done and _is_early_repair(draft, facts):
+        return False
+    if needs_usage:
         draft.issue(Inspect(uid=record.uid, usage=True))
         return True
-    return _follow(draft, facts, actuation.plan(facts, record.failed_steps), running)
+    return _follow(draft, facts, plan, running)
 
 
 def _running(draft: Draft) -> dict[str, Container]:
@@ -63,7 +74,7 @@ def _is_settled(draft: Draft, running: dict[str, Container]) -> bool:
 
 
 def _may_try(draft: Draft) -> bool:
-    """After a failure, and for repairs, there is a pause; an attempt that began goes on, a new grant ends it."""
+    """After a failure there is a pause; what that attempt has left goes on, and a new grant ends it."""
     record = draft.record
     if not _is_paused(draft):
         if record.failed_steps:
@@ -75,8 +86,17 @@ def _may_try(draft: Draft) -> bool:
 
 def _is_paused(draft: Draft) -> bool:
     progress = draft.record.resize.in_progress
-    is_new = progress is not None and progress.reason != conditions.ERROR
-    return not is_new and draft.now < draft.record.retry_resize_at
+    failed = progress is not None and progress.reason == conditions.ERROR
+    return failed and draft.now < draft.record.retry_resize_at
+
+
+def _is_early_repair(draft: Draft, facts: Facts) -> bool:
+    """Whether the cgroup alone differs, without a resize, and was seen to not long ago."""
+    record = draft.record
+    if record.resize.in_progress is not None or draft.now >= record.retry_resize_at or actuation.changes(facts):
+        return False
+    draft.wake(record.retry_resize_at)
+    return True
 
 
 def _facts(draft: Draft, running: dict[str, Container]) -> Facts:
@@ -150,16 +170,13 @@ def _take(draft: Draft, step: Step, running: dict[str, Container]) -> bool:
 
 
 def _finish(draft: Draft, running: dict[str, Container]) -> bool:
-    """No step is left to take: look once more, then say so if none failed."""
+    """No step is left to take: look once more, then say so if none failed and everybody is back."""
     record = draft.record
     if record.unverified:
-        if draft.issue(Inspect(uid=record.uid)):
-            draft.change(unverified=False)
+        draft.issue(Inspect(uid=record.uid))
         return True
-    if record.failed_steps:
+    if record.failed_steps or _awaits_restart(draft):
         return False
-    if "Inspect" in record.underway:
-        return True
     after, generation = conditions.completed(record.resize)
     if generation is not None:
         draft.tell(events.completed(draft.allocated, generation))
@@ -173,3 +190,12 @@ def _finish(draft: Draft, running: dict[str, Container]) -> bool:
         taken=(),
     )
     return False
+
+
+def _awaits_restart(draft: Draft) -> bool:
+    """Whether a container that stopped for the resize is about to start again."""
+    record = draft.record
+    if record.resize.in_progress is None or not record.replaced:
+        return False
+    newest = (draft.shown.newest(each.name) for each in runs.probed(draft.pod))
+    return any(run is not None and run.id in record.replaced and run.name not in record.troubles for run in newest)

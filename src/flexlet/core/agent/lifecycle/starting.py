@@ -53,15 +53,15 @@ def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
 def _is_backing_off(draft: Draft, container: NodeContainer) -> bool:
     """Whether a crash holds the container back; if not, the delay after the next one is decided."""
     record, name = draft.record, container.name
-    delay = attempts.wait(record, container, draft.now)
-    if delay is None:
+    held = attempts.held_until(record, container)
+    if held is None or draft.now >= held[1]:
         longest = draft.setup.max_restart_period_s
         after = attempts.decided(record, container, longest, draft.now)
         if after is not None and after is not record.crashes.get(name):
             draft.change(crashes={**record.crashes, name: after})
         return False
-    crash = attempts.last_crash(record, name)
-    draft.wake(attempts.ends_at(delay, crash) if crash is not None else None)
+    delay, until = held
+    draft.wake(until)
     message = events.crash_message(draft.pod, name, delay.delay_s)
     if _trouble(draft, name, events.CRASH_BACK_OFF, message):
         draft.tell(events.crash_backed_off(draft.pod, name))

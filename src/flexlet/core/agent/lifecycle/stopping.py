@@ -18,6 +18,7 @@ from flexlet.core.agent import events
 from flexlet.core.agent.deeds import RunPreStop, StopContainer
 from flexlet.core.agent.lifecycle import killing
 from flexlet.core.agent.lifecycle.draft import Draft
+from flexlet.core.agent.lifecycle.telling import tell_anyway
 from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.record import Ending
 from flexlet.core.agent.world import TERMINAL
@@ -33,7 +34,7 @@ _CLEARLY_S: Final = 1.0
 def is_due(draft: Draft) -> bool:
     """Whether the pod is being stopped for good; notices new reasons for it, and a shorter grace."""
     _watch_deadline(draft)
-    if _must_stop(draft):
+    if must_stop(draft):
         begin(draft)
     return draft.record.stopping_since is not None
 
@@ -53,11 +54,15 @@ def proceed(draft: Draft) -> None:
     if any(waiting) or killing.is_busy(draft):
         draft.wake(draft.record.stop_by)
         return
-    if killing.stop_sandboxes(draft) and not waiting:
+    if not killing.stop_sandboxes(draft) or waiting:
+        return
+    # One that came to its end by itself is reported so before it is told to be over.
+    if must_stop(draft) or not draft.record.stops or not tell_anyway(draft):
         draft.change(stopped=True, resize=conditions.NONE)
 
 
-def _must_stop(draft: Draft) -> bool:
+def must_stop(draft: Draft) -> bool:
+    """Whether somebody wants the pod to end."""
     record = draft.record
     if record.gone or record.ending is not None or draft.pod.status.phase in TERMINAL:
         return True
