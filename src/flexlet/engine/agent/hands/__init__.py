@@ -57,7 +57,6 @@ _SHOW_AFTER: Final = (
     deeds.StartContainer,
     deeds.StopContainer,
     deeds.RemoveContainer,
-    deeds.TakeStep,
     deeds.CreatePodCgroup,
     deeds.RemovePodCgroup,
 )
