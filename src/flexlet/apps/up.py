@@ -7,8 +7,9 @@ process down with its reason: half a cluster would only confuse.
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,7 +25,11 @@ from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
 from flexlet.core.lab.spec import MachineSpec
 from flexlet.ports.clock import Clock
 
+if TYPE_CHECKING:
+    from flexlet.apps.lab import Machine as LabMachine
+
 Progress = Callable[[str], None]
+T = TypeVar("T")
 
 
 class Hollow(msgspec.Struct, frozen=True):
@@ -56,6 +61,13 @@ class Here(msgspec.Struct, frozen=True):
 Nodes = Hollow | Vm | Here
 
 
+class Running(NamedTuple):
+    """A cluster that is up; `machine` is that of a VM node."""
+
+    server: ApiServer
+    machine: "LabMachine | None" = None
+
+
 async def up(
     settings: Settings,
     nodes: Nodes,
@@ -68,6 +80,17 @@ async def up(
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with cluster(settings, nodes, kubeconfig, clock, progress, stop) as running:
+        if not stop.is_set():
+            ready(running.server)
+        await stop.wait()
+
+
+@contextlib.asynccontextmanager
+async def cluster(
+    settings: Settings, nodes: Nodes, kubeconfig: Path, clock: Clock, progress: Progress, stop: asyncio.Event
+) -> AsyncIterator[Running]:
+    """A whole cluster for as long as the block lasts; `stop` cuts the waiting for its nodes short."""
     async with serving(reaching(settings, nodes), clock) as server:
         write_kubeconfig(kubeconfig, server.kubeconfig())
         async with asyncio.TaskGroup() as group:
@@ -76,10 +99,8 @@ async def up(
             if isinstance(nodes, Hollow) and nodes.count:
                 wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
             tasks = [group.create_task(part.run()) for part in wiring.parts()]
-            async with _real_node(server, nodes, clock, progress, stop):
-                if not stop.is_set():
-                    ready(server)
-                await stop.wait()
+            async with _real_node(server, nodes, clock, progress, stop) as machine:
+                yield Running(server, machine)
             for task in tasks:
                 task.cancel()
 
@@ -100,24 +121,24 @@ def _fleet(hollow: Hollow, settings: Settings) -> Fleet:
 @contextlib.asynccontextmanager
 async def _real_node(
     server: ApiServer, nodes: Nodes, clock: Clock, progress: Progress, stop: asyncio.Event
-) -> AsyncIterator[None]:
+) -> AsyncIterator["LabMachine | None"]:
     match nodes:
         case Vm():
             progress(f"API server at {server.url}; the node follows")
             await allow(server.cluster)
-            async with _vm(server, nodes, clock, progress, stop):
-                yield
+            async with _vm(server, nodes, clock, progress, stop) as machine:
+                yield machine
         case Here():
             async with _here(server, nodes, clock):
-                yield
+                yield None
         case Hollow():
-            yield
+            yield None
 
 
 @contextlib.asynccontextmanager
 async def _vm(
     server: ApiServer, vm: Vm, clock: Clock, progress: Progress, stop: asyncio.Event
-) -> AsyncIterator[None]:
+) -> AsyncIterator["LabMachine | None"]:
     """A booted machine whose node is ready; asked to stop meanwhile, it is left without waiting."""
     from flexlet.apps.lab import running
 
@@ -131,25 +152,21 @@ async def _vm(
         vm.gates,
     )
     async with contextlib.AsyncExitStack() as stack:
-        machine = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
-        if not await _unless(stop, stack.enter_async_context(machine)):
-            yield
-            return
-        progress(f"waiting for node {name}")
-        await _unless(stop, vmnode.ready(server.cluster, name, clock))
-        yield
+        starting = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
+        machine = await _unless(stop, stack.enter_async_context(starting))
+        if machine is not None:
+            progress(f"waiting for node {name}")
+            await _unless(stop, vmnode.ready(server.cluster, name, clock))
+        yield machine
 
 
-async def _unless(stop: asyncio.Event, work: object) -> bool:
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Do it, unless told to stop before it is done."""
-    doing = asyncio.ensure_future(work)  # type: ignore[call-overload]
+    doing = asyncio.ensure_future(work)
     told = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({doing, told}, return_when=asyncio.FIRST_COMPLETED)
-        if doing.done():
-            doing.result()
-            return True
-        return False
+        return doing.result() if doing.done() else None
     finally:
         for each in (doing, told):
             if not each.done():
