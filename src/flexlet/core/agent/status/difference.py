@@ -43,7 +43,7 @@ def same(a: Json | None, b: Json | None) -> bool:
 
 def patch(pod: NodePod, status: Json, before: Json | None = None) -> Json:
     """The body for ``pods/<name>/status``; `before` is the status that the API has, by default the pod's own."""
-    old: Json = decode.to_value(pod.status) if before is None else before
+    old = _copy(pod) if before is None else before
     changed: Json = {}
     for key in old.keys() | status.keys():
         if key in _FOREIGN or old.get(key) == status.get(key):
@@ -53,6 +53,12 @@ def patch(pod: NodePod, status: Json, before: Json | None = None) -> Json:
         else:
             changed[key] = _field(key, old.get(key), status.get(key))
     return {"metadata": {"uid": pod.metadata.uid}, "status": changed}
+
+
+def _copy(pod: NodePod) -> Json:
+    """What we read of the API's status; the list of the node's addresses is not, but comes with the first."""
+    status: Json = decode.to_value(pod.status)
+    return status | {"hostIPs": [{"ip": status["hostIP"]}]} if "hostIP" in status else status
 
 
 def _compared(conditions: Any) -> list[Json]:

@@ -4,6 +4,7 @@ Times are cut to seconds. A termination message is the runtime's own followed by
 and all containers of a pod share 12 KiB of it.
 """
 
+from functools import lru_cache
 from typing import Any, Final
 
 from flexlet.api import age
@@ -49,8 +50,9 @@ def lost(message: str) -> State:
     return {ENDED: {"exitCode": _LOST, "reason": STATUS_UNKNOWN, "message": message}}
 
 
+@lru_cache(maxsize=1024)
 def moment(nanoseconds: int) -> str:
-    """A time of the runtime's."""
+    """A time of the runtime's; the same ones are written again with every report."""
     return age.format_seconds(nanoseconds // 10**9)
 
 
