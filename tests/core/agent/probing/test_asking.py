@@ -168,8 +168,8 @@ def test_what_a_command_says(result: ExecResult | RuntimeFault, answer: Answer) 
     ("handler", "text"),
     [
         (
-            Handler(exec=ExecAction(command=("exit",))),
-            'Exec lifecycle hook ([exit]) for Container "c" in Pod "p_ns(uid-1)" failed - error: bad, message: "x\\n"',
+            Handler(exec=ExecAction(command=("x",))),
+            'Exec lifecycle hook ([x]) for Container "c" in Pod "p_ns(uid-1)" failed - error: bad, message: "\\n"',
         ),
         (
             Handler(http_get=HttpGetAction(path="/x")),
@@ -183,7 +183,7 @@ def test_what_a_command_says(result: ExecResult | RuntimeFault, answer: Answer) 
     ],
 )
 def test_what_is_said_of_a_failed_hook(handler: Handler, text: str) -> None:
-    assert probing.hook_failure(POD, "c", handler, "bad", "x\n") == text
+    assert probing.hook_failure(POD, "c", handler, "bad", "\n") == text
 
 
 def test_what_is_said_of_a_command_run_as_a_hook() -> None:

@@ -33,7 +33,8 @@ def recorded() -> list[Json]:
 
 
 def _own(status: Json) -> Json:
-    return {**status, "conditions": [each for each in status.get("conditions", ()) if "/" not in each["type"]]}
+    others = ("x/ready", "DisruptionTarget")
+    return {**status, "conditions": [each for each in status.get("conditions", ()) if each["type"] not in others]}
 
 
 def _spoken(value: Any) -> Any:
@@ -69,6 +70,13 @@ def test_conditions_of_others_are_neither_written_nor_removed() -> None:
     body = patch(POD, {"conditions": [READY]}, {"conditions": [FOREIGN]})
     assert body["status"] == {"$setElementOrder/conditions": [{"type": "Ready"}], "conditions": [READY]}
     assert _patched({"conditions": [FOREIGN]}, body) == {"conditions": [READY, FOREIGN]}
+
+
+def test_a_disruption_is_written_and_never_removed() -> None:
+    """Others may have noted it; it stays true."""
+    disrupted = {"type": "DisruptionTarget", "status": "True"}
+    assert patch(POD, {"conditions": [disrupted]}, {})["status"]["conditions"] == [disrupted]
+    assert patch(POD, {"conditions": [READY]}, {"conditions": [disrupted, READY]})["status"] == {}
 
 
 def test_fields_of_others_are_left_alone() -> None:
