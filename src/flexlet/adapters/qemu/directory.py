@@ -89,6 +89,11 @@ class MachineDirectory(msgspec.Struct, frozen=True):
             os.close(descriptor)
 
 
+def place(data: Path, name: str) -> MachineDirectory:
+    """Where a machine of that name lives in a data directory; one path only, for by it QEMU is found."""
+    return MachineDirectory(data.resolve() / "machines" / name)
+
+
 def machines(root: Path) -> list[MachineDirectory]:
     """All machines of a directory, by name."""
     found = root.glob("*/spec.json")

@@ -52,7 +52,7 @@ class QemuHypervisor:
             await self._monitor.execute("device_add", {"driver": device.type, "id": device.id, **device.props})
         else:
             await self._plug_dimm(device)
-        await self._take_note()
+        await self.remember()
 
     async def unplug(self, device: Device, patience_s: float) -> Outcome:
         """Ask the guest to let a device go; Unplugged only when that is proven."""
@@ -63,7 +63,7 @@ class QemuHypervisor:
         if outcome == Unplugged():
             if isinstance(device, Dimm):
                 await self._drop_backend(device)
-            await self._take_note()
+            await self.remember()
         return outcome
 
     async def ask_elastic(self, size: int) -> None:
@@ -71,7 +71,7 @@ class QemuHypervisor:
         await self._monitor.execute(
             "qom-set", {"path": devices.VIRTIO_MEM_ID, "property": "requested-size", "value": size}
         )
-        await self._take_note()
+        await self.remember()
 
     async def power_down(self) -> None:
         """Press the power button."""
@@ -145,7 +145,8 @@ class QemuHypervisor:
             return device.slot not in {dimm.slot for dimm in (await self.memory()).dimms}
         return all(slot.place != device.place for slot in devices.present(await self.cpus()))
 
-    async def _take_note(self) -> None:
+    async def remember(self) -> None:
+        """Hand over what is plugged now; a device may have gone long after it was asked to."""
         memory = await self.memory()
         sockets = tuple(slot.socket for slot in devices.present(await self.cpus()))
         elastic = memory.elastic.requested if memory.elastic else 0

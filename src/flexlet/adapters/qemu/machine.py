@@ -7,9 +7,9 @@ process that starts it (the kernel then ends QEMU when that process ends, howeve
 
 import asyncio
 import contextlib
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 from typing import Final
 
 import msgspec
@@ -39,7 +39,7 @@ class Images(msgspec.Struct, frozen=True):
 
 async def start(
     qemu: Qemu, machine: MachineDirectory, images: Images, accelerator: Accelerator, *, owned: bool
-) -> "subprocess.Popen[bytes] | None":
+) -> Popen[bytes] | None:
     """Start a machine that does not run; returns when QEMU answers, which is before the guest has booted.
 
     An owned one is a child of ours, to be waited for after it has ended.
@@ -56,14 +56,24 @@ async def start(
     try:
         async with hypervisor(machine) as running:
             await running.cpus()
-    except HypervisorError as error:
+    except BaseException as error:
+        await _abort(machine, child)
+        if not isinstance(error, HypervisorError):
+            raise
         complaint = _tail(machine.file("qemu.log")) or str(error)
-        if child is not None:
-            child.kill()
-            child.wait()
-        clear(machine)
         raise HypervisorError(f"machine {machine.name} does not start: {complaint}") from error
     return child
+
+
+async def _abort(machine: MachineDirectory, child: Popen[bytes] | None) -> None:
+    process = processes.find(machine.file("pid"))
+    if process is not None:
+        with process:
+            process.kill()
+            await process.ended(QUIT_S)
+    if child is not None:
+        child.wait()
+    clear(machine)
 
 
 def hypervisor(machine: MachineDirectory, monitor: int = 0) -> QemuHypervisor:
@@ -81,16 +91,25 @@ async def stop(machine: MachineDirectory, running: Hypervisor, patience_s: float
     Nothing of what only a running machine needs is left.
     """
     process = processes.find(machine.file("pid"))
-    clean = True
     if process is not None:
         with process:
             with contextlib.suppress(HypervisorError):
                 await running.power_down()
-            clean = await process.ended(patience_s)
-            if not clean:
+            if not await process.ended(patience_s):
                 await _end(process, running)
+                clear(machine)
+                return False
     clear(machine)
-    return clean
+    return True
+
+
+async def cut(machine: MachineDirectory, running: Hypervisor) -> None:
+    """End a machine without asking its guest."""
+    process = processes.find(machine.file("pid"))
+    if process is not None:
+        with process:
+            await _end(process, running)
+    clear(machine)
 
 
 async def _end(process: processes.Process, running: Hypervisor) -> None:
@@ -130,9 +149,7 @@ def _channels(machine: MachineDirectory) -> Iterator[Channels]:
         yield Channels(tuple(monitors), tuple(ports))
 
 
-def _spawn(
-    words: list[str], log: Path, descriptors: tuple[int, ...], owned: bool
-) -> "subprocess.Popen[bytes] | None":
+def _spawn(words: list[str], log: Path, descriptors: tuple[int, ...], owned: bool) -> Popen[bytes] | None:
     """Run QEMU in a session of its own, so that Ctrl-C on our terminal is not its end.
 
     The kernel ends an owned one with SIGTERM, upon which QEMU writes its disks. It watches the thread that spawns,
@@ -140,9 +157,9 @@ def _spawn(
     """
     prefix = ["setpriv", "--pdeathsig", "TERM", "--"] if owned else ["setsid", "--fork"]
     with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 our own command line
+        process = Popen(  # noqa: S603 our own command line
             [*prefix, *words],
-            stdin=subprocess.DEVNULL,
+            stdin=DEVNULL,
             stdout=output,
             stderr=output,
             pass_fds=descriptors,
