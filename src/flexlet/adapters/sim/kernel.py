@@ -162,9 +162,11 @@ class Kernel:
         self._enforce(path)
 
     def _enforce(self, path: str) -> None:
-        while victims := memory.victims(self.machine, path):
+        """Kill until the limit is kept; with its last process a cgroup may go, too."""
+        while path in self.machine.cgroups and (victims := memory.victims(self.machine, path)):
             for process in victims:
                 memory.count_kill(self.machine, process)
+            for process in victims:
                 self.end(process, 128 + KILL, oom=True)
 
     def _move(self, path: str, text: str) -> None:
