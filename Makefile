@@ -27,6 +27,9 @@ test-cluster: $(STAMP) ## real kubectl against flexlet (builds kubectl once, whi
 	tools/kubernetes/build kubectl
 	$(BIN)/python -m pytest -m cluster -n auto
 
+test-vm: $(STAMP) lab-tools ## real machines: QEMU, cgroup v2, containerd, hot plug
+	$(BIN)/python -m pytest -m vm
+
 test-slow: $(STAMP) ## minutes of load and fuzzing
 	$(BIN)/python -m pytest -m slow
 
@@ -45,8 +48,14 @@ format: $(STAMP) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-up: $(STAMP) ## start a cluster in one process with three hollow nodes (Ctrl-C stops it)
-	$(BIN)/flexlet up --data .flexlet --node hollow=3
+up: $(STAMP) lab-tools ## start a cluster in one process, its node in a virtual machine (Ctrl-C stops it)
+	$(BIN)/flexlet up --data .flexlet
+
+demo: $(STAMP) lab-tools ## see it work: a real machine, a real runtime, resized and grown while they run
+	$(BIN)/flexlet demo
+
+lab-tools: $(STAMP) # QEMU and what builds its image: installed if we may, named if not
+	@$(BIN)/python -c 'import sys; from flexlet.adapters import image; image.install_missing(lambda text: print(text, file=sys.stderr))'
 
 bench: $(STAMP) ## measure: calc, start-up, store, API server beside the real one, a thousand nodes
 	$(BIN)/python -m bench
@@ -58,4 +67,4 @@ lock: $(STAMP) ## compile requirements/dev.txt again (names, versions, hashes)
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 
-.PHONY: help venv up test test-cluster test-slow cover lint format bench lock clean
+.PHONY: help venv up demo lab-tools test test-vm test-cluster test-slow cover lint format bench lock clean

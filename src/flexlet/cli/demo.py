@@ -1,0 +1,40 @@
+"""``flexlet demo``: see it work."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from flexlet.apps.demo.story import Row
+
+
+@click.command()
+@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", help="How to print the end.")
+def demo(output: str) -> None:
+    """Show on a real machine what flexlet does; takes a few minutes the first time."""
+    from flexlet.apps.demo.run import run
+    from flexlet.apps.server import new_loop
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        rows = runner.run(run(say))
+    _print(rows, output)
+    if not all(row.ok for row in rows):
+        sys.exit(1)
+
+
+def _print(rows: "list[Row]", output: str) -> None:
+    if output == "json":
+        import msgspec
+
+        click.echo(msgspec.json.encode(rows).decode())
+        return
+    cells = [("STEP", "BEFORE", "AFTER", "TIME")]
+    cells += [(row.step, row.before, row.after, f"{row.seconds:.1f} s") for row in rows]
+    widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
+    for cell in cells:
+        click.echo("  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True)).rstrip())
