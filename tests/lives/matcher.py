@@ -36,6 +36,7 @@ _RFC3339: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 _KEYS: Final = {"conditions": "type"} | dict.fromkeys(
     ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"), "name"
 )
+_KUBELET: Final = "kubelet"
 _NOISE: Final = ("failed to start sandbox", "interrupted system call")
 
 
@@ -63,28 +64,27 @@ class Matcher:
         """
         missing, position = [], 0
         for number, each in enumerate(recorded):
-            found = [(at, self.status(each, told[at])) for at in range(position, len(told))]
-            fits = [at for at, differs in found if not differs]
-            if fits:
-                position = fits[0] + 1
+            nearest = ["nothing more was told"]
+            for at in range(position, len(told)):
+                differs = self.status(each, told[at])
+                if not differs:
+                    position = at + 1
+                    break
+                nearest = differs if at == position else min(nearest, differs, key=len)
             else:
-                nearest = min((differs for _, differs in found), key=len, default=["nothing more was told"])
                 missing.append(f"status {number}: {'; '.join(nearest)}")
         return missing
 
     def events(self, recorded: Iterable[Json], told: Iterable[RecordEvent | Json]) -> list[str]:
         """Which events of the node are missing and which were not expected; counts and order do not matter."""
-        left = [_event(each) for each in told]
+        left = [_event(each) for each in told if _is_the_nodes(each)]
         missing = []
-        for each in recorded:
-            if each.get("component", "kubelet") != "kubelet" or all(word in each["message"] for word in _NOISE):
-                continue
-            wanted = _event(each)
+        for wanted in dict.fromkeys(_event(each) for each in recorded if _is_the_nodes(each)):
             same = [other for other in left if self._is_event(wanted, other)]
             left = [other for other in left if other not in same]
             if not same:
-                missing.append(f"missing event: {' '.join(wanted)}")
-        return missing + [f"unexpected event: {' '.join(each)}" for each in dict.fromkeys(left)]
+                missing.append(f"missing event: {_words(wanted)}")
+        return missing + [f"unexpected event: {_words(each)}" for each in dict.fromkeys(left)]
 
     def cgroup(self, recorded: Json, read: Json, files: Sequence[str] = CGROUP_FILES) -> list[str]:
         """How the files of a pod's cgroups differ: ``.`` is the pod's own, then one for each container."""
@@ -114,7 +114,8 @@ class Matcher:
         return True
 
     def _is_event(self, wanted: tuple[str, ...], found: tuple[str, ...]) -> bool:
-        return wanted[:-1] == found[:-1] and self.text(wanted[-1], found[-1])
+        pod, *words, message = wanted
+        return pod in ("", found[0]) and words == list(found[1:-1]) and self.text(message, found[-1])
 
     def _pattern(self, recorded: str) -> str:
         """A pattern with a group for each placeholder that is still free."""
@@ -182,9 +183,26 @@ def compare_cgroup(recorded: Json, read: Json, files: Sequence[str] = CGROUP_FIL
     return Matcher().cgroup(recorded, read, files)
 
 
-def _event(event: RecordEvent | Json) -> tuple[str, str, str, str, str]:
-    """Type, reason, pod, place in the pod, message; of a deed, of an Event object or of a recorded one."""
+def _is_the_nodes(event: RecordEvent | Json) -> bool:
+    """Whether the node told it, and meant it."""
     if isinstance(event, RecordEvent):
-        return event.type, event.reason, "", event.about.get("fieldPath", ""), event.message
-    place = event.get("involvedObject", event).get("fieldPath", "")
-    return event["type"], event["reason"], "", place, event["message"]
+        return event.component == _KUBELET
+    source = event.get("source", event).get("component", _KUBELET)
+    return source == _KUBELET and not all(word in event["message"] for word in _NOISE)
+
+
+def _event(event: RecordEvent | Json) -> tuple[str, str, str, str, str]:
+    """Pod, type, reason, place in the pod, message; of a deed, of an Event object or of a recorded one.
+
+    Recordings name the pod only where there are several.
+    """
+    if isinstance(event, RecordEvent):
+        about, words = event.about, (event.type, event.reason, event.message)
+    else:
+        about = event.get("involvedObject", {"name": event.get("pod", ""), **event})
+        words = (event["type"], event["reason"], event["message"])
+    return about.get("name", ""), *words[:2], about.get("fieldPath", ""), words[2]
+
+
+def _words(event: tuple[str, ...]) -> str:
+    return " ".join(each for each in event if each)
