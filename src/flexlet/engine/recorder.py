@@ -55,7 +55,7 @@ class Recorder:
         if not self._may_speak(subject):
             return
         kind = (*subject, event.type, event.reason)
-        key = (*kind, event.message)
+        key = (*kind, event.about.get("fieldPath", ""), event.message)
         if self._is_one_of_many(kind, event.message):
             event = msgspec.structs.replace(event, message=_COMBINED + event.message)
             key = (*kind, _COMBINED)
