@@ -6,12 +6,13 @@ is shown where) is for rendering to find again.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import msgspec
 from tests.lives.differences import read_back
 from tests.lives.placeholders import concrete, filled
-from tests.lives.recording import Entry, Json, Life
+from tests.lives.recording import Entry, Json, Life, load
 
 from flexlet.api import age, decode
 from flexlet.api.meta import Condition
@@ -60,14 +61,16 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     now: float
 
 
-def moments(life: Life, pod: str) -> Iterator[Moment]:
-    """Every status of a pod that the kubelet wrote, in order."""
+@cache
+def moments(name: str, pod: str) -> tuple[Moment, ...]:
+    """Every status of a pod that the kubelet wrote in a life, in order."""
+    life = load(name)
     entries = life.entries(pod)
-    before: Entry | None = None
-    for number, entry in enumerate(entries):
-        if before is not None and entry.type == "MODIFIED" and _is_the_nodes(before.status, entry.status):
-            yield _Reader(life, pod, entries[: number + 1]).moment(number)
-        before = entry
+    return tuple(
+        _Reader(life, pod, entries[: number + 1]).moment(number)
+        for number, entry in enumerate(entries)
+        if number and entry.type == "MODIFIED" and _is_the_nodes(entries[number - 1].status, entry.status)
+    )
 
 
 def _is_the_nodes(before: Json, after: Json) -> bool:

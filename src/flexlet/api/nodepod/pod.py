@@ -85,6 +85,7 @@ class NodeContainerStatus(ContainerStatus, frozen=True, kw_only=True):
     image: str = ""
     image_id: str = msgspec.field(default="", name="imageID")
     container_id: str = msgspec.field(default="", name="containerID")
+    user: dict[str, Any] | None = None
 
 
 class HostIp(KubeStruct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from flexlet.api.nodepod.pod import NodeContainerStatus, NodePodStatus
 from flexlet.core.agent.record import PodRecord
+from flexlet.core.resources.rounding import text_list, text_requirements
 
 Json = dict[str, Any]
 
@@ -78,16 +79,25 @@ def _transitions(status: NodePodStatus) -> dict[str, tuple[str, str]]:
 
 
 def _plain(statuses: Iterable[NodeContainerStatus]) -> dict[str, Json]:
-    return {
-        each.name: {
-            "name": each.name,
-            "state": each.state,
-            "lastState": each.last_state,
-            "ready": each.ready,
-            "restartCount": each.restart_count,
-            "image": each.image,
-            "imageID": each.image_id,
-            "containerID": each.container_id,
-        }
-        for each in statuses
+    return {each.name: _entry(each) for each in statuses}
+
+
+def _entry(status: NodeContainerStatus) -> Json:
+    """All of a status that cannot be made again from the spec once the runtime has forgotten the container."""
+    entry: Json = {
+        "name": status.name,
+        "state": status.state,
+        "lastState": status.last_state,
+        "ready": status.ready,
+        "restartCount": status.restart_count,
+        "image": status.image,
+        "imageID": status.image_id,
+        "containerID": status.container_id,
     }
+    if status.resources is not None:
+        entry["resources"] = text_requirements(status.resources)
+    if status.allocated_resources:
+        entry["allocatedResources"] = text_list(status.allocated_resources)
+    if status.user is not None:
+        entry["user"] = status.user
+    return entry

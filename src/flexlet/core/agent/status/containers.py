@@ -131,8 +131,6 @@ def _of_run(of: View, container: NodeContainer, known: tuple[Container, ...], ol
 
 def _of_memory(of: View, container: NodeContainer, old: Json | None) -> Json:
     """The runtime has nothing of it."""
-    if old is not None and ENDED in old["state"]:
-        return dict(old)
     entry: Json = {
         "name": container.name,
         "state": of.default,
@@ -146,6 +144,8 @@ def _of_memory(of: View, container: NodeContainer, old: Json | None) -> Json:
         entry["volumeMounts"] = _mounts(of, container.volume_mounts)
     if old is None:
         return entry
+    if ENDED in old["state"]:
+        return entry | old
     entry["restartCount"], entry["lastState"] = old["restartCount"], old["lastState"]
     if RUNS in old["state"] and ENDED not in old["lastState"]:
         entry["lastState"] = states.lost(_GONE_WHILE_RUNNING)
