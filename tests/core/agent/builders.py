@@ -1,6 +1,6 @@
 """Pods, records and runs for tests about the agent, in a few words each."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -9,15 +9,23 @@ from flexlet.api.nodepod import NodeContainer, NodePod, NodePodSpec, NodePodStat
 from flexlet.api.pod import ResourceRequirements
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import Bytes
+from flexlet.core.actions import RecordEvent
+from flexlet.core.agent import status
 from flexlet.core.agent.containers import names
+from flexlet.core.agent.deeds import PodDeed
+from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.cgroups import pods
 from flexlet.core.cgroups.settings import Host
-from flexlet.core.resize.allocation import of_spec
+from flexlet.core.resize import podcgroup, targets
+from flexlet.core.resize.allocation import Allocation, of_spec
+from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resources.qos import qos_class
 from flexlet.core.runtime.shown import EXITED, RUNNING, Container, RuntimePod, Sandbox
 
 NOW = 1_000_000.0
+STARTED_AT = "1970-01-12T13:46:40Z"
 UID = "uid-1"
 SETUP = NodeSetup(
     name="node-a",
@@ -41,7 +49,10 @@ def sidecar(name: str, **more: Any) -> NodeContainer:
 
 
 def pod(
-    *containers: NodeContainer, init: tuple[NodeContainer, ...] = (), meta: dict[str, Any] | None = None, **spec: Any
+    *containers: NodeContainer,
+    init: tuple[NodeContainer, ...] = (),
+    meta: dict[str, Any] | None = None,
+    **spec: Any,
 ) -> NodePod:
     """A pod named p; `meta` and `spec` are further fields."""
     given = NodePodSpec(containers=containers, init_containers=init, **spec)
@@ -63,7 +74,11 @@ def deleted(before: NodePod, grace_s: int = 30) -> NodePod:
 
 def record(of: NodePod, shown: RuntimePod | None = None, **more: Any) -> PodRecord:
     """An admitted pod; by default nothing of it is there yet, and the API was told what it is told first."""
-    known: dict[str, Any] = {"admission": ADMITTED, "allocation": of_spec(of), "started_at": "1970-01-12T13:46:40Z"}
+    known: dict[str, Any] = {
+        "admission": ADMITTED,
+        "allocation": of_spec(of),
+        "started_at": "1970-01-12T13:46:40Z",
+    }
     return PodRecord(pod=of, shown=shown, **{**known, **more})
 
 
@@ -95,3 +110,54 @@ def runtime(*containers: Container, sandboxes: tuple[Sandbox, ...] | None = None
 def _amounts(text: str) -> dict[str, Quantity]:
     pairs = zip(("cpu", "memory"), text.split(","), strict=False)
     return {name: Quantity.parse(value) for name, value in pairs if value}
+
+
+def started(of: NodePod) -> Allocation:
+    """What is recorded once the pod's cgroup and all its containers were made."""
+    actuated = targets.cgroup_created(None, of)
+    for each in (*of.spec.init_containers, *of.spec.containers):
+        actuated = targets.created(actuated, of, each)
+    return actuated
+
+
+def living(of: NodePod, *runs: Container, sandboxes: tuple[Sandbox, ...] | None = None, **more: Any) -> PodRecord:
+    """A pod that has what it stands on; the API was told how it is."""
+    fresh = PodCgroup(weight=100, quota=-1, memory_max=-1)
+    known: dict[str, Any] = {
+        "has_cgroup": True,
+        "volumes": True,
+        "refresh_volumes_at": NOW + 60,
+        "cgroup": podcgroup.written(fresh, pods.pod_cgroup(of)),
+        "actuated": started(of),
+        "ips": ("10.1.0.1",),
+    }
+    return told(record(of, runtime(*runs, sandboxes=sandboxes), **{**known, **more}))
+
+
+def told(of: PodRecord, now: float = NOW) -> PodRecord:
+    """The record of a pod whose status the API has."""
+    return replace(of, reported=status.render(of, SETUP, now))
+
+
+class Answer(NamedTuple):
+    """What was decided, without the record."""
+
+    deeds: tuple[PodDeed, ...] = ()
+    events: tuple[tuple[str, str, str, str], ...] = ()
+    wake_at: float | None = None
+
+
+def decided(of: PodRecord, now: float = NOW, setup: NodeSetup = SETUP) -> Answer:
+    """The decision about a record; every deed must be under way in it, and asking again must bring nothing."""
+    decision = decide(of, setup, now)
+    begun = {deed.key: now for deed in decision.deeds}
+    assert decision.record.underway == of.underway | begun
+    again = decide(decision.record, setup, now)
+    assert (again.deeds, again.events) == ((), ()), "asked twice, decided twice"
+    return Answer(decision.deeds, tuple(map(event, decision.events)), decision.wake_at)
+
+
+def event(of: RecordEvent) -> tuple[str, str, str, str]:
+    """An event as a row: type, reason, message, and which container it is about."""
+    assert (of.component, of.about["uid"], of.about["name"]) == ("kubelet", UID, "p")
+    return (of.type, of.reason, of.message, of.about.get("fieldPath", ""))

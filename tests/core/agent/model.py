@@ -6,14 +6,13 @@ knew and begins again from what the node has and the two books.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 from tests.core.agent.builders import NOW, SETUP, UID
 
 from flexlet.api.nodepod import NodePod
-from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import deeds
 from flexlet.core.agent.containers import names
 from flexlet.core.agent.deeds import PodDeed
@@ -33,10 +32,13 @@ from flexlet.core.agent.observations import (
 from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.resize import conditions, podcgroup, steps
 from flexlet.core.resize.allocation import NOTHING, Allocation, of_spec
-from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
 from flexlet.core.resize.steps import WritePodCgroup
 from flexlet.core.runtime.shown import EXITED, NOT_READY, READY, RUNNING, Container, RuntimePod, Sandbox
+
+if TYPE_CHECKING:
+    from flexlet.core.actions import RecordEvent
+    from flexlet.core.resize.podcgroup import PodCgroup
 
 FOREVER = float("inf")
 
@@ -160,9 +162,7 @@ class Node:
         self.change(pod)
         self.allocated = of_spec(pod)
         resize = conditions.allocated(pod.metadata.generation, self.now)
-        self.record = replace(
-            self.record, allocation=self.allocated, resize=resize, failed_steps=frozenset()
-        )
+        self.record = replace(self.record, allocation=self.allocated, resize=resize, failed_steps=frozenset())
 
     # The node
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.api import decode
 from flexlet.api.nodepod import NodeContainer
 from flexlet.core.agent.containers import names
 from flexlet.core.agent.delays import CRASH_S, FORGOTTEN_AFTER_S, doubled
@@ -71,4 +72,4 @@ def _is_forgotten(known: Backoff, last: Container) -> bool:
 
 
 def _identity(container: NodeContainer) -> int:
-    return zlib.crc32(msgspec.json.encode((container.image, container.resources)))
+    return zlib.crc32(decode.to_json((container.image, container.resources)))

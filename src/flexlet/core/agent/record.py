@@ -175,6 +175,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """status.startTime."""
     reported: dict[str, Any] | None = None
     """The status that the API has, as far as we know."""
+    told_from: tuple[Any, ...] | None = None
+    """What was known when there was nothing to tell; while that is the same there still is nothing."""
     deleted: bool = False
     """Whether the API was told to let it go."""
 

@@ -4,7 +4,11 @@ While a report is on its way the pod may change again; the next report then tell
 always converges. A pod that was rejected is told to have failed only when nothing of it runs. When a deleted pod
 has ended, is cleaned up, and the API knows that it has ended, the API is told to let it go. A pod that is gone is
 no longer told about.
+
+Rendering a status is the costliest part of a decision, so what it is made from is compared first (`grounds`).
 """
+
+from typing import Any, Final
 
 from flexlet.core.agent import status
 from flexlet.core.agent.deeds import FinishDelete, ReportStatus
@@ -12,6 +16,38 @@ from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.agent.world import TERMINAL
+
+_SILENT: Final = frozenset(
+    {
+        "crashes",
+        "failed_steps",
+        "grace_s",
+        "granted",
+        "has_cgroup",
+        "hooked",
+        "images",
+        "order",
+        "pulls",
+        "refresh_volumes_at",
+        "retries",
+        "retry_resize_at",
+        "seen_at",
+        "settled",
+        "stale",
+        "stop_by",
+        "stopped_sandboxes",
+        "stops",
+        "taken",
+        "told_from",
+        "unverified",
+        "usage",
+        "volumes",
+    }
+)
+"""What a status does not tell of. Everything else is taken to matter."""
+_COUNTED: Final = frozenset({"probes", "underway"})
+"""What matters only in part."""
+_TOLD: Final = tuple(name for name in PodRecord.__struct_fields__ if name not in _SILENT | _COUNTED)
 
 
 def report(record: PodRecord, setup: NodeSetup, now: float) -> ReportStatus | FinishDelete | None:
@@ -26,6 +62,13 @@ def report(record: PodRecord, setup: NodeSetup, now: float) -> ReportStatus | Fi
     if record.reported is not None and status.same(rendered, record.reported):
         return None
     return ReportStatus(uid=record.uid, status=rendered)
+
+
+def grounds(record: PodRecord, setup: NodeSetup) -> tuple[Any, ...]:
+    """All that a report depends on, but for the time, which only dates what has changed."""
+    starting = tuple(item for item in record.underway.items() if item[0].startswith("container/"))
+    verdicts = tuple((key, each.container_id, each.result) for key, each in record.probes.items())
+    return (setup, starting, verdicts, *[getattr(record, name) for name in _TOLD])
 
 
 def may_go(record: PodRecord) -> bool:

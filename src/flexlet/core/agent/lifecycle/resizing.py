@@ -10,9 +10,9 @@ while. Differences of the pod's cgroup alone, without a resize, are repaired, bu
 retried. Containers do not start while steps are due: they would not fit into a cgroup that has not grown yet.
 """
 
-from flexlet.core.agent import delays, runs, setbacks
+from flexlet.core.agent import delays, setbacks
 from flexlet.core.agent.deeds import Inspect, TakeStep
-from flexlet.core.agent.lifecycle import killing, stopping
+from flexlet.core.agent.lifecycle import killing, stopping, telling
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.foundations import cgroup_path
 from flexlet.core.agent.lifecycle.killing import Stop
@@ -175,7 +175,7 @@ def _finish(draft: Draft, running: dict[str, Container]) -> bool:
     if record.unverified:
         draft.issue(Inspect(uid=record.uid))
         return True
-    if record.failed_steps or _awaits_restart(draft):
+    if record.failed_steps or (record.resize.in_progress is not None and any(telling.replaced(draft))):
         return False
     after, generation = conditions.completed(record.resize)
     if generation is not None:
@@ -190,12 +190,3 @@ def _finish(draft: Draft, running: dict[str, Container]) -> bool:
         taken=(),
     )
     return False
-
-
-def _awaits_restart(draft: Draft) -> bool:
-    """Whether a container that stopped for the resize is about to start again."""
-    record = draft.record
-    if record.resize.in_progress is None or not record.replaced:
-        return False
-    newest = (draft.shown.newest(each.name) for each in runs.probed(draft.pod))
-    return any(run is not None and run.id in record.replaced and run.name not in record.troubles for run in newest)

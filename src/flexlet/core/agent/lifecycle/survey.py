@@ -35,8 +35,9 @@ class Survey:
         self._look()
 
     def _look(self) -> None:
-        initialized = self._inits()
-        if not self.is_over and initialized:
+        # One whose containers have all ended for good needs no init containers either.
+        self.is_over = all(self._has_ended(each) for each in self._pod.spec.containers)
+        if not self.is_over and self._inits():
             self._regulars()
         if self.is_over:
             self.starts, self.stops = [], []
@@ -115,6 +116,12 @@ class Survey:
         return has_started and failed != "startup"
 
     # Regular containers
+
+    def _has_ended(self, container: NodeContainer) -> bool:
+        run = self._shown.newest(container.name)
+        if run is None or run.state != EXITED or self._draft.is_starting(container.name):
+            return False
+        return run.id not in self._draft.record.replaced and not self._restarts(container, run)
 
     def _regulars(self) -> None:
         kept = sum(self._is_kept(each) for each in self._pod.spec.containers)

@@ -2,17 +2,21 @@
 
 While a pod is being stopped its status stands still from the moment the first container has ended until everything
 has: the kubelet reports an end once, with all exit codes. Until then readiness goes on being told. While
-containers start, or the steps of a resize are taken, a report waits a moment, since the next news are near.
+containers start or restart, or the steps of a resize are taken, a report waits a moment, since the next news are
+near.
 """
 
 from collections.abc import Iterator
 from typing import Final
 
-from flexlet.core.agent import reporting
+from flexlet.core.agent import reporting, runs
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.record import PodRecord
+from flexlet.core.runtime.shown import EXITED, Container
 
 _MOMENT_S: Final = 1.0
+_PAUSE_S: Final = 3.0
+"""How long a container that is stopped to be started again may be away before anybody is told."""
 
 
 def tell(draft: Draft) -> bool:
@@ -24,12 +28,35 @@ def tell(draft: Draft) -> bool:
     return passing <= draft.now and tell_anyway(draft)
 
 
+def replaced(draft: Draft) -> Iterator[Container]:
+    """The runs that ended to be started again, and whose next one is about to begin."""
+    record = draft.record
+    if not record.replaced or record.stopping_since is not None:
+        return
+    for each in runs.probed(draft.pod):
+        run = draft.shown.newest(each.name)
+        if (
+            run is not None
+            and run.id in record.replaced
+            and run.state == EXITED
+            and run.name not in record.troubles
+        ):
+            yield run
+
+
 def tell_anyway(draft: Draft) -> bool:
     """Report it whatever goes on."""
+    record = draft.record
     if not draft.may("status"):
         return False
-    told = reporting.report(draft.record, draft.setup, draft.now)
-    return told is not None and draft.issue(told)
+    grounds = reporting.grounds(record, draft.setup)
+    if record.told_from == grounds:
+        return False
+    told = reporting.report(record, draft.setup, draft.now)
+    if told is None:
+        draft.change(told_from=grounds)
+        return False
+    return draft.issue(told)
 
 
 def _stands_still(record: PodRecord) -> bool:
@@ -47,3 +74,5 @@ def _moments(draft: Draft) -> Iterator[float]:
             yield since + _MOMENT_S
     if draft.record.unverified:
         yield underway.get("resize", underway.get("Inspect", draft.now)) + _MOMENT_S
+    for run in replaced(draft):
+        yield run.finished_at / 1e9 + _PAUSE_S
