@@ -105,7 +105,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
     try:
         pki = open_pki(settings.data / "pki", [settings.host, *settings.names], clock.now())
         who = identities.assemble(store, StoreView(store), pki, clock.now)
-        rest = _pipeline(settings, clock, store, who)
+        rest = pipeline(settings, clock, store, who)
         await FirstObjects(rest.backend, pki.ca_pem).bootstrap()
         definitions = Definitions(rest, LocalCluster(rest), clock)
         await definitions.load()
@@ -115,7 +115,8 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
         await store.close()
 
 
-def _pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -> Rest:
+def pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) -> Rest:
+    """The API without a wire: what is served, and who has a say in what is stored."""
     registry = Registry(builtin_kinds(settings.gates.enabled, clock.now))
     *plugins, quota = default_plugins(
         settings.gates.enabled,

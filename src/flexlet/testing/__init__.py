@@ -1,5 +1,14 @@
-"""Shipped tests and builders on top of the adapters.
+"""A whole node in one process and in simulated time: for flexlet's own tests and for those of others.
 
-The contracts say what every adapter of a port must do. They are plain functions, so that they run under a test
-runner on simulated adapters and, by ``python3 -m``, on a node with a real kernel and a real runtime.
+`simtime` is an event loop in which nobody waits: when nothing is left to run, time jumps to the next alarm.
+`cluster` is the embedded API server without wire and disk, with a scheduler if wanted. `node` is a simulated
+machine with its runtime, its cgroups and its files, and the real agent on top of it, which can be killed and
+started again. What is real is real: defaulting, admission, deciding and acting; only kernel and runtime are played.
 """
+
+from flexlet.testing.cluster import SimCluster
+from flexlet.testing.host import SimHost
+from flexlet.testing.node import NodeOptions, SimulatedNode
+from flexlet.testing.simtime import SimClock, idle, run
+
+__all__ = ["NodeOptions", "SimClock", "SimCluster", "SimHost", "SimulatedNode", "idle", "run"]

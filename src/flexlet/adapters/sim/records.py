@@ -6,7 +6,7 @@ from flexlet.adapters.sim.hostfiles import ContainerFiles
 from flexlet.adapters.sim.programs import Program
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.runtime.configs import NODE, ContainerConfig, SandboxConfig
-from flexlet.core.runtime.shown import CREATED, READY, Container, ContainerUser, Image, Sandbox
+from flexlet.core.runtime.shown import CREATED, READY, Container, Image, Sandbox
 
 
 class SandboxRecord(msgspec.Struct, eq=False, kw_only=True):
@@ -85,8 +85,7 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
         return f"{self.sandbox.config.log_directory}/{self.config.log_path}" if self.config.log_path else ""
 
     def shown(self) -> Container:
-        """As ContainerStatus shows it; the amounts are those last asked for."""
-        security = self.config.security
+        """As ContainerStatus of containerd 1.7 shows it, which tells no user; amounts are those last asked for."""
         return Container(
             id=self.id,
             name=self.config.name,
@@ -107,11 +106,6 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
             mounts=self.config.mounts,
             log_path=self.log_path,
             resources=self.resources,
-            user=ContainerUser(
-                uid=security.run_as_user or 0,
-                gid=security.run_as_group or 0,
-                supplemental_groups=security.supplemental_groups,
-            ),
         )
 
 

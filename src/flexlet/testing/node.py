@@ -1,0 +1,202 @@
+"""A node: a simulated machine below, the real agent on top, and the world that outlives the agent.
+
+The machine, its containers, its files and its checkpoints belong to the node; an agent is started on it, killed
+without a word, and followed by another. Pods reach it as they reach any node: through the API.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.adapters.podfiles import PodDirectories
+from flexlet.adapters.sim.hostfiles import DiskFiles
+from flexlet.adapters.sim.machine import Machine
+from flexlet.adapters.sim.records import ContainerRecord
+from flexlet.adapters.sim.runtime import SimNode
+from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.gates import Gates
+from flexlet.core.kubeletconfig import uses
+from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.reading import merge
+from flexlet.core.node.addresses import addresses
+from flexlet.core.node.settings import NodeSettings, declared_features
+from flexlet.core.runtime.shown import RUNNING
+from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.engine.agent.ledger import Ledger
+from flexlet.engine.agent.selfview import SelfView
+from flexlet.engine.agent.tree import PodTree
+from flexlet.testing.cluster import SimCluster
+from flexlet.testing.host import GIB, SimHost
+from flexlet.testing.lifeline import Lifeline
+from flexlet.testing.memory import MemoryCheckpoints, MemoryJournal, SimProber
+
+ADDRESS: Final = "192.0.2.1"
+
+
+class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What kind of node."""
+
+    name: str = "node-a"
+    cpus: str = "0-1"
+    memory: int = 2 * GIB
+    labels: dict[str, str] = {}
+    config: dict[str, Any] = {}
+    """Fields of the KubeletConfiguration, on top of its defaults."""
+    grows: bool = False
+
+
+class SimulatedNode:
+    """One node of a simulated cluster."""
+
+    def __init__(self, cluster: SimCluster, directory: Path, options: NodeOptions) -> None:
+        self.cluster = cluster
+        self.options = options
+        self.host = SimHost(options.cpus, options.memory)
+        self.sim = SimNode(
+            cluster.clock, machine=Machine(memory_total=options.memory, cpus=options.cpus), files=DiskFiles()
+        )
+        self.checkpoints = MemoryCheckpoints()
+        self.prober = SimProber()
+        self.journal = MemoryJournal()
+        self.line = Lifeline()
+        self.agent: Agent | None = None
+        self._directory = directory
+        self._tasks: asyncio.TaskGroup | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["SimulatedNode"]:
+        """With an agent on it; whatever breaks the agent breaks the story."""
+        async with asyncio.TaskGroup() as self._tasks:
+            await self.start()
+            yield self
+            await self.kill()
+
+    async def start(self, line: Lifeline | None = None, **config: Any) -> None:
+        """Start an agent, maybe with another configuration than the one before it."""
+        assert self._tasks is not None, "a node runs inside `running`"  # noqa: S101
+        self.line = line or Lifeline()
+        self.agent = self._agent(merge(KubeletConfiguration(), {**self.options.config, **config}))
+        self._task = self._tasks.create_task(_live(self.agent, self.line))
+
+    async def kill(self) -> None:
+        """End the agent between two of its breaths; nothing else notices."""
+        self.line.cut()
+        self.line.is_over = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def restart(self, **config: Any) -> None:
+        """Kill the agent and start another."""
+        await self.kill()
+        await self.start(**config)
+
+    def containers(self, uid: str) -> dict[str, ContainerRecord]:
+        """The newest run of each container of a pod that runs."""
+        return {
+            each.config.name: each
+            for each in self.sim.containerd.containers.values()
+            if each.sandbox.config.uid == uid and each.state == RUNNING
+        }
+
+    def cgroup(self, path: str) -> dict[str, str]:
+        """The files of a cgroup that can be written, and its CPUs; empty if it is not there."""
+        kernel = self.sim.kernel
+        kernel.settle()
+        if path not in kernel.machine.cgroups:
+            return {}
+        effective = kernel.read(path, "cpuset.cpus.effective") or ""
+        return kernel.machine.cgroups[path].files | {"cpuset.cpus.effective": effective}
+
+    def pod_cgroups(self, uid: str) -> dict[str, dict[str, str]]:
+        """The files of a pod's cgroups: ``.`` is its own, the rest by name, and ``sandbox``."""
+        parent = self.pod_path(uid)
+        if parent is None:
+            return {}
+        named = {each.cgroup: name for name, each in self.containers(uid).items()}
+        sandboxes = {each.cgroup: "sandbox" for each in self.sim.containerd.sandboxes.values()}
+        below = (each for each in self.sim.kernel.machine.below(parent) if each != parent)
+        return {".": self.cgroup(parent)} | {
+            (named | sandboxes).get(each, each): self.cgroup(each) for each in below
+        }
+
+    def pod_path(self, uid: str) -> str | None:
+        """Where a pod's cgroup lies; None if there is none."""
+        self.sim.kernel.settle()
+        found = (each for each in self.sim.kernel.machine.cgroups if each.endswith(f"/pod{uid}"))
+        return next(found, None)
+
+    def oom_scores(self, uid: str) -> dict[str, int]:
+        """The score of each running container's first process, and of the sandbox."""
+        processes = self.sim.kernel.machine.processes
+        found = {name: processes[each.pid].oom_score_adj for name, each in self.containers(uid).items()}
+        sandboxes = [each for each in self.sim.containerd.sandboxes.values() if each.config.uid == uid]
+        return found | {"sandbox": processes[each.pid].oom_score_adj for each in sandboxes if each.pid in processes}
+
+    def _agent(self, config: KubeletConfiguration) -> Agent:
+        hold, clock = self.line.hold, self.cluster.clock
+        root = self._directory / "kubelet"
+        runtime, cgroups = hold("runtime", self.sim.runtime), hold("cgroups", self.sim.cgroups)
+        gates = uses.gates(config)
+        tools = Tools(
+            runtime=runtime,
+            cgroups=cgroups,
+            files=hold("files", PodDirectories(root, self._directory / "links", clock, mounts=False)),
+            prober=self.prober,
+            cluster=hold("cluster", self.cluster.as_node(self.options.name)),
+            clock=clock,
+            ledger=Ledger(hold("checkpoints", self.checkpoints)),
+        )
+        found = addresses(self.options.name, node_ips=(ADDRESS,), routed=())
+        view = SelfView(self.host, runtime, clock, str(root), found, 1.0 if self.options.grows else 10.0)
+        tree = PodTree(cgroups, "cgroupfs", uses.reservation(config), uses.cgroup_settings(config))
+        return Agent(
+            self._settings(config, gates),
+            self._setup(config, gates, str(root)),
+            tools,
+            view,
+            tree,
+            self.journal,
+            parallel_pulls=1,
+            grows=self.options.grows,
+        )
+
+    def _settings(self, config: KubeletConfiguration, gates: Gates) -> NodeSettings:
+        return NodeSettings(
+            name=self.options.name,
+            labels=self.options.labels,
+            max_pods=config.max_pods,
+            reservation=uses.reservation(config),
+            declared_features=declared_features(gates),
+        )
+
+    def _setup(self, config: KubeletConfiguration, gates: Gates, root: str) -> NodeSetup:
+        return NodeSetup(
+            name=self.options.name,
+            cgroups=uses.cgroup_settings(config),
+            gates=gates,
+            root=root,
+            pod_logs=str(self._directory / "pods"),
+            started_at=self.cluster.clock.now(),
+            cluster_domain="cluster.local",
+            cluster_dns=config.cluster_dns,
+            resolv_conf="nameserver 192.0.2.53\n",
+            hosts_file="127.0.0.1 localhost\n",
+            max_pods=config.max_pods,
+        )
+
+
+async def _live(agent: Agent, line: Lifeline) -> None:
+    """An agent's life; one that was cut off ends in silence."""
+    try:
+        await agent.start()
+        await agent.run()
+    except BaseException:
+        if not line.is_cut:
+            raise

@@ -1,0 +1,295 @@
+"""A recorded life lived again: the same pods posted, the same things done to them, on a simulated node.
+
+What a recording waited for (``seen: ...``) is waited for; what it did, it did some seconds after the step before,
+and so is it done here. Times mean nothing otherwise: a simulated node starts a container at once.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from tests.lives.recording import Entry, Json, Life
+
+from flexlet.api.status import ApiError, NotFound
+from flexlet.apiserver.store.rows import Event
+from flexlet.ports.cluster import NAMESPACES, PODS, Ref
+from flexlet.testing import NodeOptions, SimClock, SimCluster, SimulatedNode, idle
+from flexlet.testing.cluster import serving
+from flexlet.testing.host import GIB, KIB
+
+NODE: Final = NodeOptions(
+    memory=1959256 * KIB,
+    config={"evictionHard": {"memory.available": "50Mi"}, "failSwapOn": False, "clusterDNS": ["10.96.0.10"]},
+)
+_PATIENCE_S: Final = 400.0
+_SNAPSHOT: Final = re.compile(r"cgroup snapshot '([^']*?)(?: @([^' ]+))?'( of the QoS levels)?")
+_TIERS: Final = ("kubepods", "kubepods/burstable", "kubepods/besteffort")
+_STEPS_WITHOUT_DEED: Final = frozenset(
+    {
+        "the kubelet runs",
+        "node Ready is True",
+        "usage",
+        "kubelet log lines",
+        "list the pod directory on the node",
+        "environment and mounts of the container",
+        "the filler gives memory back by its own resize",
+    }
+)
+
+
+class Told(msgspec.Struct, kw_only=True):
+    """What became of the pods."""
+
+    watch: dict[str, list[Entry]] = {}
+    events: dict[str, list[Json]] = {}
+    """Of the node, by pod."""
+    answers: list[tuple[int, Json]] = []
+    """Code and generation or error of every resize."""
+    cgroups: dict[str, Json] = {}
+    scores: dict[str, int] = {}
+    paths: dict[str, str] = {}
+
+
+async def replay(life: Life, directory: Path) -> Told:
+    """Live it again."""
+    async with serving(SimClock()) as cluster:
+        node = SimulatedNode(cluster, directory, NODE)
+        async with node.running():
+            scheduling = asyncio.ensure_future(cluster.schedule())
+            try:
+                return await Replay(life, cluster, node).live()
+            finally:
+                scheduling.cancel()
+
+
+class Replay:
+    """One life under way."""
+
+    def __init__(self, life: Life, cluster: SimCluster, node: SimulatedNode) -> None:
+        self.life = life
+        self.cluster = cluster
+        self.node = node
+        self.namespace = f"life-{life.name}"
+        self.told = Told()
+        self._first = next(iter(life.manifests))
+        self._changed = asyncio.Event()
+
+    async def live(self) -> Told:
+        await asyncio.sleep(1)
+        await self.cluster.cluster.create(NAMESPACES, "", {"metadata": {"name": self.namespace}})
+        self.cluster.store.subscribe("pods", self._note)
+        before = 0.0
+        for step in self.life.steps:
+            await self._take(step, step["t_s"] - before)
+            before = step["t_s"]
+        await idle()
+        await self._read_events()
+        return self.told
+
+    def _note(self, event: Event) -> None:
+        found = msgspec.json.decode(event.row.value)
+        meta = found["metadata"]
+        entries = self.told.watch.setdefault(meta["name"], [])
+        entry = Entry(
+            t_s=asyncio.get_running_loop().time(),
+            type=event.type,
+            generation=meta.get("generation", 0),
+            deletion_grace=meta.get("deletionGracePeriodSeconds"),
+            status=found["status"],
+        )
+        if not entries or msgspec.structs.replace(entry, t_s=entries[-1].t_s) != entries[-1]:
+            entries.append(entry)
+        self._changed.set()
+
+    async def _take(self, step: Json, pause: float) -> None:
+        action = step["action"]
+        if action.startswith("seen: "):
+            await self._see(step, action.removeprefix("seen: "))
+            return
+        await asyncio.sleep(pause)
+        verb, _, rest = action.partition(" ")
+        if action in _STEPS_WITHOUT_DEED:
+            return
+        if verb == "create":
+            await self._create(step, rest)
+        elif verb == "patch":
+            await self._resize(step, rest.split("/")[1])
+        elif action.startswith("delete pod"):
+            name, _, grace = rest.removeprefix("pod ").partition(" gracePeriodSeconds=")
+            await self.cluster.delete(name, self.namespace, int(grace) if grace else None)
+        elif verb == "cgroup":
+            self._snapshot(action)
+        else:
+            await _RARE[action](self)
+
+    async def _create(self, step: Json, what: str) -> None:
+        kind, _, name = what.partition(" ")
+        if kind == "Pod":
+            await self.cluster.create(PODS, self.life.manifests[name], self.namespace)
+        else:
+            await self.cluster.create(Ref("", "v1", f"{kind.lower()}s"), step["object"], self.namespace)
+
+    async def _resize(self, step: Json, name: str) -> None:
+        try:
+            found = await self.cluster.resize(name, step["body"], self.namespace)
+        except ApiError as error:
+            body = msgspec.to_builtins(error.status)
+            self.told.answers.append((error.code, {"message": body["message"]}))
+        else:
+            self.told.answers.append((200, {"generation": found["metadata"]["generation"]}))
+
+    def _snapshot(self, action: str) -> None:
+        found = _SNAPSHOT.fullmatch(action)
+        assert found is not None, action
+        title, pod, of_tiers = found.groups()
+        if of_tiers:
+            self.told.cgroups[title] = {path: self.node.cgroup(path) for path in _TIERS}
+            return
+        name = f"{title} @{pod}" if pod else title
+        uid = self._uid(pod or self._first)
+        self.told.cgroups[name] = self.node.pod_cgroups(uid)
+        self.told.paths[pod or self._first] = (self.node.pod_path(uid) or "").replace(uid, "")
+        prefix = f"{pod}/" if pod else ""
+        for container, score in self.node.oom_scores(uid).items():
+            self.told.scores.setdefault(prefix + container, score)
+
+    def _uid(self, name: str) -> str:
+        row = self.cluster.store.get("pods", f"{self.namespace}/{name}")
+        return "" if row is None else str(msgspec.json.decode(row.value)["metadata"]["uid"])
+
+    # Waiting
+
+    async def _see(self, step: Json, what: str) -> None:
+        text, _, pod = what.removesuffix(")").rpartition(" (")
+        known = pod in self.life.manifests
+        name, text = (pod, text) if known else (self._first, what)
+        predicate = _SEEN.get(text) or self._like(step, name)
+        end = asyncio.get_running_loop().time() + _PATIENCE_S
+        while not predicate(await self._pod(name)):
+            self._changed.clear()
+            left = end - asyncio.get_running_loop().time()
+            assert left > 0, f"{self.life.name}: never seen of {name}: {what}: {await self._pod(name)}"
+            try:
+                async with asyncio.timeout(min(left, 1.0)):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _pod(self, name: str) -> Json | None:
+        try:
+            return await self.cluster.pod(name, self.namespace)
+        except NotFound:
+            return None
+
+    def _like(self, step: Json, name: str) -> Callable[[Json | None], bool]:
+        """What was seen then, by its shape."""
+        last = [each for each in self.life.entries(name) if each.t_s <= step["t_s"]][-1]
+        return lambda pod: pod is not None and shape(pod["status"]) == shape(last.status)
+
+    async def _read_events(self) -> None:
+        for each in await self.cluster.events(self.namespace):
+            if each["source"]["component"] == "kubelet":
+                self.told.events.setdefault(each["involvedObject"]["name"], []).append(each)
+
+    # Rare deeds
+
+    async def restart(self) -> None:
+        await self.node.restart()
+
+    async def plug(self) -> None:
+        self.node.host.memory += GIB
+
+    async def go_online(self) -> None:
+        self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-3"
+
+    async def unplug_one(self) -> None:
+        self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-2"
+
+    async def unplug_other(self) -> None:
+        self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-1"
+
+    async def remove_gate(self) -> None:
+        await self._patch({"spec": {"schedulingGates": None}})
+
+    async def set_condition(self) -> None:
+        condition = {"type": "x/ready", "status": "True"}
+        await self._patch({"status": {"conditions": [condition]}}, "status")
+
+    async def add_ephemeral(self) -> None:
+        found = self.life.watch[-1].status["ephemeralContainerStatuses"][0]
+        container = {"name": found["name"], "image": "busybox:1", "command": ["sh", "-c", "echo hi"]}
+        await self._patch({"spec": {"ephemeralContainers": [container]}}, "ephemeralcontainers")
+
+    async def _patch(self, body: Json, subresource: str = "") -> None:
+        await self.cluster.cluster.patch(
+            PODS, self.namespace, self._first, body, kind="strategic", subresource=subresource
+        )
+
+
+_RARE: Final[dict[str, Callable[[Replay], Any]]] = {
+    "restart the kubelet": Replay.restart,
+    "plug 2 CPUs and 1 GiB": Replay.plug,
+    "bring the CPUs online": Replay.go_online,
+    "unplug one CPU": Replay.unplug_one,
+    "unplug the second CPU and the memory": Replay.unplug_other,
+    "remove the scheduling gate": Replay.remove_gate,
+    "set condition x/ready": Replay.set_condition,
+    "add ephemeral container": Replay.add_ephemeral,
+}
+
+
+def _condition(pod: Json, kind: str) -> Json:
+    found = [each for each in pod["status"].get("conditions", ()) if each["type"] == kind]
+    return found[0] if found else {}
+
+
+def _is_ready(pod: Json | None) -> bool:
+    return pod is not None and _condition(pod, "Ready").get("status") == "True"
+
+
+def _waits_as(reason: str) -> Callable[[Json | None], bool]:
+    def waits(pod: Json | None) -> bool:
+        pending = {} if pod is None else _condition(pod, "PodResizePending")
+        current = pod is not None and pending.get("observedGeneration") == pod["metadata"]["generation"]
+        return current and pending.get("reason") == reason
+
+    return waits
+
+
+def _is_resized(pod: Json | None) -> bool:
+    if pod is None or pod["status"].get("observedGeneration") != pod["metadata"]["generation"]:
+        return False
+    return not _condition(pod, "PodResizePending") and not _condition(pod, "PodResizeInProgress")
+
+
+def _is_in(*phases: str) -> Callable[[Json | None], bool]:
+    return lambda pod: pod is not None and pod["status"]["phase"] in phases
+
+
+_SEEN: Final[dict[str, Callable[[Json | None], bool]]] = {
+    "Ready": _is_ready,
+    "Failed": _is_in("Failed"),
+    "Succeeded": _is_in("Succeeded"),
+    "terminal": _is_in("Failed", "Succeeded"),
+    "deleted": lambda pod: pod is None,
+    "PodResizePending Deferred": _waits_as("Deferred"),
+    "PodResizePending Infeasible": _waits_as("Infeasible"),
+    "resize complete (no resize conditions, observedGeneration current)": _is_resized,
+}
+
+
+def shape(status: Json) -> Any:
+    """Phase and what containers do, without anything that differs from run to run."""
+    lists = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    return status["phase"], [
+        (each["name"], each["restartCount"], each["ready"], _state(each["state"]), _state(each["lastState"]))
+        for name in lists
+        for each in status.get(name, ())
+    ]
+
+
+def _state(state: Json) -> Any:
+    return [(kind, found.get("reason"), found.get("exitCode")) for kind, found in state.items()]
