@@ -4,23 +4,18 @@ One line an entry: ``{"at": ..., "kind": ..., "subject": ..., "what": {...}}``. 
 written together once a round; the file is read by `flexlet explain` and goes along with bug reports.
 """
 
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from flexlet.api import decode
+from flexlet.core.journal.entry import Entry
+from flexlet.errors import ConfigError
 
 LARGEST_BYTES: Final = 8 * 1024 * 1024
-
-
-class Entry(msgspec.Struct, frozen=True):
-    """One line."""
-
-    at: float
-    kind: str
-    subject: str
-    what: Any
 
 
 class JournalFile:
@@ -65,3 +60,22 @@ class JournalFile:
 def older(path: Path) -> Path:
     """The file that was turned over last."""
     return path.with_name(f"{path.name}.1")
+
+
+def read(path: Path) -> list[Entry]:
+    """All entries, the oldest first; ConfigError if there is no journal."""
+    found = [each for each in (older(path), path) if each.is_file()]
+    if not found:
+        raise ConfigError(f"there is no journal at {path}; name the agent's with --journal")
+    try:
+        return [entry for each in found for entry in parse(each.read_bytes().splitlines())]
+    except OSError as error:
+        raise ConfigError(f"cannot read the journal {path}: {error.strerror or error}") from error
+
+
+def parse(lines: Iterable[bytes]) -> Iterator[Entry]:
+    """The entries of these lines; a line that was cut off by a crash is left out."""
+    decoder = msgspec.json.Decoder(Entry)
+    for line in lines:
+        with contextlib.suppress(msgspec.DecodeError):
+            yield decoder.decode(line)

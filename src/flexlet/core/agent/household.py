@@ -34,6 +34,12 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     deeds: tuple[PodDeed, ...] = ()
     events: tuple[RecordEvent, ...] = ()
     touched: frozenset[str] = frozenset()
+    trigger: str = ""
+    """Why waiting resizes were looked at; empty if they were not."""
+    accepted: int = 0
+    """Resizes granted that had been Deferred."""
+    infeasible: tuple[str, ...] = ()
+    """Why resizes were refused for good, in the words of the metric."""
 
 
 def settle(world: World, now: float) -> Settlement:
@@ -79,6 +85,9 @@ class _House:
         self.deeds: list[PodDeed] = []
         self.events: list[RecordEvent] = []
         self.touched: set[str] = set()
+        self.trigger = ""
+        self.accepted = 0
+        self.infeasible: tuple[str, ...] = ()
 
     def settlement(self) -> Settlement:
         return Settlement(
@@ -86,6 +95,9 @@ class _House:
             deeds=tuple(self.deeds),
             events=tuple(self.events),
             touched=frozenset(self.touched),
+            trigger=self.trigger,
+            accepted=self.accepted,
+            infeasible=self.infeasible,
         )
 
     def admit(self) -> None:
@@ -104,15 +116,16 @@ class _House:
         due = world.look_again_at is not None and world.look_again_at <= self.now
         if (not world.trigger and not due) or any(each.granted is not None for each in world.pods.values()):
             return
-        trigger = world.trigger or triggers.PERIODIC
+        self.trigger = world.trigger or triggers.PERIODIC
         view = _view(world)
         waiting = world.waiting
         for uid, facts in view.pods.items():
             if not facts.leaving and is_pending(facts.pod, facts.allocation, world.setup.gates):
                 waiting = pending.push(waiting, uid, view)
-        self._follow(pending.evaluate(waiting, view, trigger, self.now))
+        self._follow(pending.evaluate(waiting, view, self.trigger, self.now))
 
     def _follow(self, outcome: Outcome) -> None:
+        self.accepted, self.infeasible = outcome.accepted, outcome.infeasible
         self.world = msgspec.structs.replace(
             self.world, waiting=outcome.waiting, trigger="", look_again_at=outcome.wake_at
         )

@@ -23,6 +23,8 @@ from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.observations import Finished, Outcome, PodGone, PodObservation, PodSeen, PullBegan, Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World, joined
+from flexlet.core.journal import notes
+from flexlet.core.journal.entry import DECIDED, LEARNED, TOLD, Note
 from flexlet.core.resize import triggers
 from flexlet.engine.agent.alarms import Alarms
 from flexlet.ports.clock import Clock
@@ -31,6 +33,8 @@ from flexlet.ports.journal import Journal
 _EVENTS_AT_ONCE: Final = 1000
 _LATE_S: Final = 0.1
 """A round that takes longer than this is counted: it held everybody else up."""
+
+_SURROUNDINGS: Final = tuple(name for name in World.__struct_fields__ if name != "pods")
 
 Change = Callable[[World], World]
 """Something about the node itself that was learned: allocatable, readiness, labels, pressure."""
@@ -41,6 +45,26 @@ class Hands(Protocol):
 
     async def do(self, deed: PodDeed, record: PodRecord, world: World) -> Outcome:
         """Carry out a deed to its end; failures are outcomes, not exceptions."""
+        ...
+
+
+class Witness(Protocol):
+    """Whoever counts what happens; is told in the loop's own task, so it must be quick and cannot fail."""
+
+    def learned(self, before: PodRecord | None, after: PodRecord, news: PodObservation, now: float) -> None:
+        """An observation was folded."""
+        ...
+
+    def settled(self, before: World, settlement: Settlement) -> None:
+        """It was decided who may come in and whose resize is granted."""
+        ...
+
+    def told(self, event: RecordEvent, now: float) -> None:
+        """People are told something."""
+        ...
+
+    def forgotten(self, uid: str) -> None:
+        """Nothing is left of a pod."""
         ...
 
 
@@ -55,6 +79,7 @@ class AgentLoop:
         journal: Journal,
         record_event: Callable[[RecordEvent], Awaitable[None]],
         forget: Callable[[str], None],
+        witness: Witness | None = None,
     ) -> None:
         self.world = world
         self.rounds = 0
@@ -65,6 +90,7 @@ class AgentLoop:
         self._journal = journal
         self._record_event = record_event
         self._forget = forget
+        self._witness = witness
         self._mail: list[PodObservation | Change] = []
         self._arrived = asyncio.Event()
         self._alarms = Alarms()
@@ -74,6 +100,10 @@ class AgentLoop:
         """Put observations into the mailbox."""
         self._mail += observations
         self._arrived.set()
+
+    def announce(self, events: Iterable[RecordEvent]) -> None:
+        """Tell people what was decided elsewhere about the node or its pods."""
+        self._tell_of(events, self._clock.now())
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -135,7 +165,7 @@ class AgentLoop:
         after = folded(before, observation, self.world.setup, now)
         if after.record is before and not after.events:
             return set()
-        self._journal.note(now, "learned", uid, observation)
+        self._see(before, after.record, observation, now)
         self.world = self.world.with_pods({uid: after.record}).because(_occasion(before, after.record, self.world))
         self._tell_of(after.events, now)
         return {uid}
@@ -149,19 +179,30 @@ class AgentLoop:
             self.world = self.world.because(grew)
         if self.world.listed and not before.listed:
             self.world = self.world.because(triggers.PODS_ADDED)
-        return set(self.world.pods) if self.world is not before else set()
+        return _touched(before, self.world)
+
+    def _see(self, before: PodRecord | None, after: PodRecord, news: PodObservation, now: float) -> None:
+        self._note(now, LEARNED, after.uid, notes.learned(news, before))
+        if self._witness is not None:
+            self._witness.learned(before, after, news, now)
+
+    def _note(self, now: float, kind: str, uid: str, note: Note | None) -> None:
+        if note is not None:
+            self._journal.note(now, kind, uid, note)
 
     def _meet(self, observation: PodObservation, now: float) -> set[str]:
         """Only a source can bring a pod; news of one that is unknown here are dropped."""
         if not isinstance(observation, PodSeen):
             return set()
         record = joined(self.world, observation, now)
-        self._journal.note(now, "learned", record.uid, observation)
+        self._see(None, record, observation, now)
         self.world = self.world.with_pods({record.uid: record})
         return {record.uid}
 
     def _settle(self, now: float, group: asyncio.TaskGroup) -> set[str]:
         settlement = household.settle(self.world, now)
+        if self._witness is not None:
+            self._witness.settled(self.world, settlement)
         touched = self._take(settlement, now)
         for deed in settlement.deeds:
             self._begin(deed, now, group)
@@ -187,7 +228,7 @@ class AgentLoop:
             self._drop(uid)
 
     def _begin(self, deed: PodDeed, now: float, group: asyncio.TaskGroup) -> None:
-        self._journal.note(now, "decided", deed.uid, deed)
+        self._note(now, DECIDED, deed.uid, notes.decided(deed))
         group.create_task(self._carry_out(deed, self.world.pods[deed.uid], now))
 
     async def _carry_out(self, deed: PodDeed, record: PodRecord, began_at: float) -> None:
@@ -200,11 +241,15 @@ class AgentLoop:
         self.world = self.world.without((uid,)).because(triggers.PODS_REMOVED)
         self._alarms.ring(uid, None)
         self._forget(uid)
+        if self._witness is not None:
+            self._witness.forgotten(uid)
         self._arrived.set()
 
     def _tell_of(self, events: Iterable[RecordEvent], now: float) -> None:
         for event in events:
-            self._journal.note(now, "told", event.about.get("uid", ""), event)
+            self._note(now, TOLD, event.about.get("uid", ""), notes.told(event))
+            if self._witness is not None:
+                self._witness.told(event, now)
             if not self._events.full():
                 self._events.put_nowait(event)
 
@@ -220,6 +265,15 @@ class AgentLoop:
 def is_over(record: PodRecord) -> bool:
     """Whether the pod is gone from its source, and everything of it from the node."""
     return record.gone and record.stopped and record.cleaned and not record.underway
+
+
+def _touched(before: World, after: World) -> set[str]:
+    """Whose turn it is after a change: all pods, unless only records were changed."""
+    if after is before:
+        return set()
+    if any(getattr(after, name) is not getattr(before, name) for name in _SURROUNDINGS):
+        return set(after.pods)
+    return {uid for uid, record in after.pods.items() if before.pods.get(uid) is not record}
 
 
 def _is_stale(record: PodRecord, seen: PodSeen) -> bool:
