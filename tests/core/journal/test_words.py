@@ -23,6 +23,9 @@ from flexlet.core.resize.steps import UpdateContainer, WritePodCgroup
 
 APP = container("app", "500m,64Mi", "1")
 POD = pod(APP)
+SMALL = RuntimeResources(cpu_shares=CpuShares(2))
+LARGE = RuntimeResources(cpu_shares=CpuShares(2), cpu_quota=Microseconds(50000), memory_limit=Bytes(1024))
+TWO_CPUS = CgroupValues(quota=Microseconds(200000), period=Microseconds(100000))
 
 
 def read(kind: str, note: Note | None) -> str:
@@ -142,10 +145,10 @@ def test_a_probe_is_noted_when_its_answer_is_another() -> None:
                               actuated=of_spec(POD)), "start app (attempt 2)"),
         (deeds.CreatePodCgroup(uid=UID, path="p", files={"cpu.weight": "20"}, actuated=of_spec(POD)),
          "make the pod's cgroup: cpu.weight 20"),
-        (deeds.TakeStep(uid=UID, step=WritePodCgroup("cpu", CgroupValues(quota=Microseconds(200000), period=Microseconds(100000)), False,
-                                                     RuntimeResources(cpu_shares=CpuShares(2)))),
+        (deeds.TakeStep(uid=UID, step=WritePodCgroup("cpu", TWO_CPUS, False,
+                                                     SMALL)),
          "resize cpu.max of the pod: cpu.max 200000 100000"),
-        (deeds.TakeStep(uid=UID, step=UpdateContainer("cpu", "app", RuntimeResources(cpu_shares=CpuShares(2)), False,
+        (deeds.TakeStep(uid=UID, step=UpdateContainer("cpu", "app", SMALL, False,
                                                       APP.resources)),
          "resize cpu of app: app cpu 500m/1, memory 64Mi"),
         (deeds.FinishDelete(uid=UID), "tell the API to let the pod go"),
