@@ -29,6 +29,8 @@ from flexlet.apiserver.auth.kubeconfig import kubeconfig
 
 VERSION: Final = "v1.36.3"
 BIN: Final = Path(__file__).parent.parent / ".cache" / "bin"
+NAMES: Final = ("127.0.0.1", "localhost", "10.0.2.2")
+"""How clients reach the API server; the last is this host as a guest of QEMU sees it."""
 PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
 
@@ -49,6 +51,19 @@ class ControlPlane:
     def start_controllers(self) -> None:
         """Start the controller manager and the scheduler too."""
         self._parts.controllers()
+
+    def node_kubeconfig(self, node: str, host: str) -> bytes:
+        """Credentials of a node that reaches the API server as `host`."""
+        return self._parts.node_kubeconfig(node, host).encode()
+
+    @property
+    def ca(self) -> bytes:
+        """The certificate that everybody's is signed with."""
+        return self._parts.ca
+
+    def log(self, program: str) -> str:
+        """What a program has printed."""
+        return (self._parts.home / f"{program}.log").read_text(errors="replace")
 
     def resident_bytes(self) -> dict[str, int]:
         """Resident memory per program."""
@@ -114,6 +129,15 @@ class _Parts:
         path.write_text(kubeconfig(server, ca, user, credential))
         return path
 
+    @property
+    def ca(self) -> bytes:
+        return self._ca.certificate_pem
+
+    def node_kubeconfig(self, node: str, host: str) -> str:
+        user = f"system:node:{node}"
+        credential = issue_client(self._ca, user, ["system:nodes"], self._now, 1)
+        return kubeconfig(f"https://{host}:{self._port}", self.ca.decode(), user, credential)
+
     def etcd(self) -> None:
         peer, client = f"http://127.0.0.1:{free_port()}", f"http://127.0.0.1:{self._etcd}"
         self._start(
@@ -128,7 +152,10 @@ class _Parts:
         )
 
     def apiserver(self) -> None:
-        certificate, key = self._pair("serving", issue_serving(self._ca, ["127.0.0.1", "localhost"], self._now, 1))
+        certificate, key = self._pair("serving", issue_serving(self._ca, [*NAMES], self._now, 1))
+        client, client_key = self._pair(
+            "node-client", issue_client(self._ca, "node-client", ["system:masters"], self._now, 1)
+        )
         account_key = new_key()
         public = account_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         self._start(
@@ -145,6 +172,10 @@ class _Parts:
             f"--service-account-signing-key-file={self._write('accounts.key', key_pem(account_key))}",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            f"--kubelet-client-certificate={client}",
+            f"--kubelet-client-key={client_key}",
+            "--kubelet-preferred-address-types=Hostname",
         )
 
     def controllers(self) -> None:
