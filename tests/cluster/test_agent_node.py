@@ -79,8 +79,8 @@ def container(name: str, **more: Any) -> dict[str, Any]:
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     if lacking := controlplane.missing():
         pytest.skip(lacking)
-    if lacking := image.missing_tools():
-        pytest.skip(f"needs the packages {' '.join(lacking)}")
+    if packages := image.missing_tools():
+        pytest.skip(f"needs the packages {' '.join(packages)}")
     data = tmp_path_factory.mktemp("machine")
     with controlplane.control_plane() as real:
         real.start_controllers()
