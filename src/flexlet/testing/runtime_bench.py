@@ -21,7 +21,7 @@ from flexlet.testing.checks import Broken
 
 MODEST: Final = RuntimeResources(
     cpu_shares=CpuShares(102),
-    cpu_quota=Microseconds(50000),
+    cpu_quota=Microseconds(200000),
     cpu_period=Microseconds(100000),
     memory_limit=Bytes(64 << 20),
     oom_score_adj=500,

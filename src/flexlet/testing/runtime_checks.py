@@ -149,7 +149,7 @@ async def amounts_reach_the_cgroup(bench: RuntimeBench) -> None:
         container_id = await pod.start()
         cgroup = f"{pod.cgroup}/{container_id}"
         files = ("cpu.max", "memory.max", "memory.oom.group")
-        wanted = {"cpu.max": "50000 100000", "memory.max": str(64 << 20), "memory.oom.group": "1"}
+        wanted = {"cpu.max": "200000 100000", "memory.max": str(64 << 20), "memory.oom.group": "1"}
         expect(await bench.tree.read(cgroup, files), wanted)
         await _expect_weight(bench, cgroup, 102)
         expect(await bench.oom_scores(cgroup), {500})
@@ -166,11 +166,11 @@ async def amounts_change_in_place(bench: RuntimeBench) -> None:
         container_id = await pod.start()
         cgroup, pids = f"{pod.cgroup}/{container_id}", await bench.tree.processes(pod.cgroup)
         larger = replace(
-            MODEST, cpu_shares=CpuShares(512), cpu_quota=Microseconds(20000), memory_limit=Bytes(96 << 20)
+            MODEST, cpu_shares=CpuShares(512), cpu_quota=Microseconds(150000), memory_limit=Bytes(96 << 20)
         )
         await bench.runtime.update_container(container_id, larger)
         files = ("cpu.max", "memory.max", "memory.oom.group")
-        wanted = {"cpu.max": "20000 100000", "memory.max": str(96 << 20), "memory.oom.group": "1"}
+        wanted = {"cpu.max": "150000 100000", "memory.max": str(96 << 20), "memory.oom.group": "1"}
         expect(await bench.tree.read(cgroup, files), wanted)
         await _expect_weight(bench, cgroup, 512)
         expect((await pod.shown(container_id)).resources, larger)

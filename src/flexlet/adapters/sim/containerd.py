@@ -47,6 +47,8 @@ class Containerd:
         self.files: HostFiles = files or MemoryFiles()
         self.sandboxes: dict[str, SandboxRecord] = {}
         self.containers: dict[str, ContainerRecord] = {}
+        self.warm_up_s = 0.0
+        """How long a container's process takes to do its first work."""
         self.listeners: list[list[str]] = []
         self._identities = itertools.count(1)
         self._addresses = itertools.count(2)
@@ -99,14 +101,16 @@ class Containerd:
         run = self._runs.get((uid, name), 0)
         self._runs[uid, name] = run + 1
         container.program = self.programs.choose(container.config, run)
+        if container.sandbox.state == NOT_READY:
+            raise self._start_failed(container, f'sandbox container "{container.sandbox.id}" is not running')
         try:
             body = self._body(container)
             self._make_cgroup(container.cgroup, runc_files(container.resources))
         except (shell.NotFound, OSError) as error:
-            raise self._start_failed(container, str(error)) from error
+            raise self._start_failed(container, refusals.start_failed(str(error))) from error
         container.state = RUNNING
         container.started_at = self.time_ns()
-        container.pid = self._family(container).start(body, is_init=True).pid
+        container.pid = self._family(container).start(self._warmed_up(body), is_init=True).pid
         self.tell(uid)
 
     def kill(self, container: ContainerRecord) -> None:
@@ -149,6 +153,13 @@ class Containerd:
             raise shell.NotFound(program.start_error)
         return programs.body(program, inside)
 
+    def _warmed_up(self, body: Start) -> Start:
+        def live(process: Process) -> Body:
+            yield Sleep(self.warm_up_s, interruptible=False)
+            return (yield from body(process))
+
+        return live if self.warm_up_s else body
+
     def _inside(
         self, container: ContainerRecord, out: Callable[[str], None], err: Callable[[str], None]
     ) -> Inside:
@@ -164,8 +175,7 @@ class Containerd:
     def _family(self, container: ContainerRecord) -> ContainerFamily:
         return ContainerFamily(self.kernel, container, self._ended)
 
-    def _start_failed(self, container: ContainerRecord, why: str) -> Exception:
-        text = refusals.start_failed(why)
+    def _start_failed(self, container: ContainerRecord, text: str) -> Exception:
         container.state, container.exit_code = EXITED, 128
         container.finished_at = self.time_ns()
         container.reason, container.message = "StartError", text

@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002 - a simulation does not need all that the port hands over
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -17,6 +18,8 @@ from flexlet.core.cgroups.cpu import DEFAULT_PERIOD, UNLIMITED
 from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
 from flexlet.core.runtime.shown import CREATED, READY, RUNNING, ExecResult, Image
 
+_EXEC: Final = "failed to exec in container"
+
 
 class ContainerPart(Part):
     """`flexlet.ports.runtime.Containers` in memory."""
@@ -24,12 +27,12 @@ class ContainerPart(Part):
     @noted
     async def create_container(self, sandbox_id: str, config: ContainerConfig, sandbox: SandboxConfig) -> str:
         """Make a container in a sandbox that is ready, from an image that is here."""
-        place = self.sandbox(sandbox_id)
+        place = self.sandbox(sandbox_id, 'failed to find sandbox id "{}"')
         if place.state != READY:
-            raise refusals.not_running(sandbox_id)
+            raise refusals.no_task(sandbox_id)
         image = self.containerd.images.find(config.image_ref or config.image)
         if image is None:
-            raise refusals.no_image(config.image_ref or config.image)
+            raise refusals.not_found(f'failed to resolve image "{config.image_ref or config.image}"')
         container = self._record(config, place, image)
         for other in self.containerd.containers.values():
             if other.name == container.name:
@@ -41,11 +44,10 @@ class ContainerPart(Part):
     @noted
     async def start_container(self, container_id: str) -> None:
         """Start its process."""
-        container = self.container(container_id)
+        container = self.container(container_id, 'an error occurred when try to find container "{}"')
         if container.state != CREATED:
-            raise refusals.wrong_state("start", container_id, container.state)
-        if container.sandbox.state != READY:
-            raise refusals.not_running(container.sandbox.id)
+            deed = f'failed to set starting state for container "{container_id}"'
+            raise refusals.wrong_state(deed, container.state)
         self.containerd.start(container)
 
     @noted
@@ -73,7 +75,7 @@ class ContainerPart(Part):
     @noted
     async def update_container(self, container_id: str, resources: RuntimeResources) -> None:
         """Change its resources while it runs; no CPU limit arrives as the real adapter sends it."""
-        container = self.container(container_id)
+        container = self.container(container_id, "failed to find container")
         if resources.cpu_quota or resources.cpu_period:
             resources = replace(
                 resources,
@@ -88,9 +90,9 @@ class ContainerPart(Part):
     @noted
     async def exec_sync(self, container_id: str, command: Sequence[str], timeout_s: int) -> ExecResult:
         """Run a command in it, and wait for its end."""
-        container = self.container(container_id)
+        container = self.container(container_id, _EXEC + ': failed to find container "{}" in store')
         if container.state != RUNNING:
-            raise refusals.wrong_state("exec in", container_id, container.state)
+            raise refusals.wrong_state(_EXEC, container.state)
         return await self._exec(container, command, timeout_s)
 
     @noted
@@ -125,7 +127,7 @@ class ContainerPart(Part):
         try:
             process = self.containerd.exec(container, command, out.append, err.append, codes.append)
         except shell.NotFound as missing:
-            raise refusals.fault(refusals.exec_failed(str(missing))) from missing
+            raise refusals.exec_failed(self.containerd.new_id(), str(missing)) from missing
         deadline = kernel.clock.now() + timeout_s if timeout_s else None
         try:
             while not codes and (deadline is None or kernel.clock.now() < deadline):

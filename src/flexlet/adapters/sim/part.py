@@ -21,14 +21,14 @@ class Part:
             raise refusals.unavailable()
         self.containerd.kernel.settle()
 
-    def container(self, identity: str) -> ContainerRecord:
-        """A container that is there."""
+    def container(self, identity: str, missing: str = 'failed to find container "{}" in store') -> ContainerRecord:
+        """A container that is there; `missing` is what the call says if it is not."""
         if identity not in self.containerd.containers:
-            raise refusals.no_container(identity)
+            raise refusals.not_found(missing.format(identity))
         return self.containerd.containers[identity]
 
-    def sandbox(self, identity: str) -> SandboxRecord:
-        """A sandbox that is there."""
+    def sandbox(self, identity: str, missing: str = 'failed to find sandbox "{}"') -> SandboxRecord:
+        """A sandbox that is there; `missing` is what the call says if it is not."""
         if identity not in self.containerd.sandboxes:
-            raise refusals.no_sandbox(identity)
+            raise refusals.not_found(missing.format(identity))
         return self.containerd.sandboxes[identity]

@@ -85,7 +85,7 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
         return f"{self.sandbox.config.log_directory}/{self.config.log_path}" if self.config.log_path else ""
 
     def shown(self) -> Container:
-        """As ContainerStatus of containerd 1.7 shows it, which tells no user; amounts are those last asked for."""
+        """As ContainerStatus of containerd 1.7 shows it: no user, no image id, the amounts that were last asked for."""
         return Container(
             id=self.id,
             name=self.config.name,
@@ -94,7 +94,6 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
             state=self.state,
             image=self.image.tags[0] if self.image.tags else self.config.image,
             image_ref=self.image.digests[0] if self.image.digests else self.image.id,
-            image_id=self.image.id,
             created_at=self.created_at,
             started_at=self.started_at,
             finished_at=self.finished_at,

@@ -17,14 +17,9 @@ def unavailable() -> RuntimeFault:
     return fault("connection error: dial unix /run/containerd/containerd.sock: connection refused", "Unavailable")
 
 
-def no_container(identity: str) -> RuntimeFault:
-    """A container that is not, or no longer, there."""
-    return fault(f'an error occurred when try to find container "{identity}": not found', "NotFound")
-
-
-def no_sandbox(identity: str) -> RuntimeFault:
-    """A sandbox that is not, or no longer, there."""
-    return fault(f'an error occurred when try to find sandbox "{identity}": not found', "NotFound")
+def not_found(what: str) -> RuntimeFault:
+    """Something that is not, or no longer, there; each call has its own words for it."""
+    return fault(f"{what}: not found", "NotFound")
 
 
 def reserved(kind: str, name: str, holder: str) -> RuntimeFault:
@@ -32,19 +27,14 @@ def reserved(kind: str, name: str, holder: str) -> RuntimeFault:
     return fault(f'failed to reserve {kind} name "{name}": name "{name}" is reserved for "{holder}"')
 
 
-def no_image(name: str) -> RuntimeFault:
-    """An image that has not been pulled."""
-    return fault(f'failed to resolve image "{name}": not found', "NotFound")
-
-
-def wrong_state(deed: str, identity: str, state: str) -> RuntimeFault:
+def wrong_state(deed: str, state: str) -> RuntimeFault:
     """Something that only a container in another state can be asked for."""
-    return fault(f'failed to {deed} container "{identity}": container is in CONTAINER_{state} state')
+    return fault(f"{deed}: container is in CONTAINER_{state} state")
 
 
-def not_running(sandbox_id: str) -> RuntimeFault:
-    """A sandbox that containers cannot be made or started in any more."""
-    return fault(f'sandbox container "{sandbox_id}" is not running')
+def no_task(sandbox_id: str) -> RuntimeFault:
+    """A sandbox that containers cannot be made in any more."""
+    return not_found(f"failed to get sandbox container task: no running task found: task {sandbox_id} not found")
 
 
 def update_failed(cgroup: str, error: OSError) -> RuntimeFault:
@@ -67,9 +57,9 @@ def start_failed(why: str) -> str:
     )
 
 
-def exec_failed(why: str) -> str:
-    """The whole text of a command that could not be started."""
-    return (
-        "failed to exec in container: failed to start exec: OCI runtime exec failed: exec failed: unable to start "
-        f"container process: {why}: unknown"
+def exec_failed(exec_id: str, why: str) -> RuntimeFault:
+    """A command that could not be started."""
+    return fault(
+        f'failed to exec in container: failed to start exec "{exec_id}": OCI runtime exec failed: exec failed: '
+        f"unable to start container process: {why}: unknown"
     )
