@@ -164,7 +164,7 @@ async def test_websockets_pass(stage: Stage, client: aiohttp.ClientSession) -> N
                 assert await socket.receive_bytes() == b"\x01" + text
     finally:
         await runner.cleanup()
-    asked = {"stdin": True, "stdout": True, "stderr": True, "tty": True}
+    asked = {"stdin": True, "stdout": True, "stderr": False, "tty": True}
     assert stage.runtime.calls == [("attach", "c1", asked)]
 
 

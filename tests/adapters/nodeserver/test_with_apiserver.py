@@ -8,15 +8,11 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from tests.adapters.nodeserver import spdyruntime
 from tests.adapters.nodeserver.stage import Stage, streaming_server, write_log
 
 from flexlet.api import status
 from flexlet.apiserver.proxy.pods import PodProxy
-from flexlet.apiserver.proxy.spdy import frames
-from flexlet.apiserver.proxy.spdy.headers import HeaderBlocks
-
-SUCCESS = b'{"metadata":{},"status":"Success"}'
-SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"
 
 
 class View:
@@ -60,29 +56,10 @@ async def front(stage: Stage) -> AsyncIterator[str]:
     await runner.cleanup()
 
 
-async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A runtime that runs a command in a container: what comes on stdin is shouted when stdin ends."""
-    assert b"X-Stream-Protocol-Version: v4.channel.k8s.io\r\n" in await reader.readuntil(b"\r\n\r\n")
-    writer.write(SWITCHED)
-    blocks, streams, said = HeaderBlocks(), {}, b""
-    while True:
-        frame = await frames.read(reader)
-        if isinstance(frame, frames.Control):
-            streams[blocks.read(frame.payload[10:])["streamtype"]] = frame.stream
-        elif frame.stream == streams["stdin"]:
-            said += frame.payload
-            if frame.last:
-                break
-    writer.write(frames.data(streams["stdout"], said.upper(), last=True))
-    writer.write(frames.data(streams["stderr"], b"done", last=True))
-    writer.write(frames.data(streams["error"], SUCCESS, last=True))
-    await writer.drain()
-
-
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """A runtime that forwards a port."""
+    """A runtime that forwards a port; what the bytes mean is between it and kubectl."""
     assert b"X-Stream-Protocol-Version: portforward.k8s.io\r\n" in await reader.readuntil(b"\r\n\r\n")
-    writer.write(SWITCHED)
+    writer.write(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n")
     while data := await reader.read(1 << 16):
         writer.write(data[::-1])
         await writer.drain()
@@ -104,14 +81,14 @@ async def test_exec_with_input_that_ends(stage: Stage, front: str) -> None:
     """``echo hi | kubectl exec -i``: channels at the front, streams behind, bytes in the middle."""
     url = f"{front}/exec?container=app&command=cat&stdin=true&stdout=true&stderr=true"
     async with (
-        streaming_server(shout) as stage.runtime.url,
+        streaming_server(spdyruntime.talk) as stage.runtime.url,
         aiohttp.ClientSession() as client,
         client.ws_connect(url, protocols=["v5.channel.k8s.io"]) as socket,
     ):
         for message in (b"\x00hi ", b"\x00there", b"\xff\x00"):
             await socket.send_bytes(message)
         told = [message.data async for message in socket]
-    assert told == [b"\x01", b"\x01HI THERE", b"\x02done", b"\x03" + SUCCESS]
+    assert told == [b"\x01", b"\x01HI THERE", b"\x02done\n", b"\x03" + spdyruntime.SUCCESS]
     asked = {"stdin": True, "stdout": True, "stderr": True, "tty": False}
     assert stage.runtime.calls == [("exec", "c1", ["cat"], asked)]
 

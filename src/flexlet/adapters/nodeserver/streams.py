@@ -1,7 +1,7 @@
 """exec, attach, port-forward and run: find the container, ask the runtime for a stream, hand the connection over.
 
 Codes and texts are the kubelet's. attach uses the terminal that the container was started with, whatever the query
-says.
+says, and a terminal has no error stream of its own.
 """
 
 from collections.abc import Sequence
@@ -77,8 +77,9 @@ class StreamPages:
         if route.page == "exec":
             command = request.query.get("command", [])
             return await self._runtime.exec_url(container.running_id, command, **msgspec.structs.asdict(wanted))
-        asked = msgspec.structs.asdict(wanted) | {"tty": container.tty}
-        return await self._runtime.attach_url(container.running_id, **asked)
+        stderr = wanted.stderr and not container.tty  # CRI refuses both
+        asked = msgspec.structs.replace(wanted, tty=container.tty, stderr=stderr)
+        return await self._runtime.attach_url(container.running_id, **msgspec.structs.asdict(asked))
 
     async def _port_forward(self, route: Route, request: Request) -> str | Answer:
         ports = _ports(request)
