@@ -27,6 +27,7 @@ from flexlet.core.agent.observations import (
     PodGone,
     PodObservation,
     PodSeen,
+    PullBegan,
     Shown,
 )
 from flexlet.core.agent.record import ADMITTED, PodRecord
@@ -117,6 +118,8 @@ class Node:
         """Let one of the deeds under way come to its end."""
         deed, began_at = self.pending.pop(index)
         outcome = self.refuse(deed) or self._do(deed)
+        if isinstance(deed, deeds.PullImage) and isinstance(outcome, Failed) and outcome.reason == "ErrImagePull":
+            self.learn(PullBegan(uid=UID, container=deed.container, image=deed.image))
         self.done.append(deed)
         if isinstance(deed, _SHOWN_AFTER) or (isinstance(deed, deeds.Inspect) and isinstance(outcome, Done)):
             self.learn(self.look(usage=isinstance(deed, deeds.Inspect) and deed.usage))
@@ -182,6 +185,17 @@ class Node:
         """Names of what runs."""
         return [each.name for each in self.containers if each.state == RUNNING]
 
+    def remains(self) -> list[str]:
+        """What is left of the pod anywhere."""
+        left = {
+            "object": self.api is not None,
+            "sandboxes": bool(self.sandboxes),
+            "containers": bool(self.containers),
+            "cgroup": self.cgroup is not None,
+            "volumes": self.volumes,
+        }
+        return [what for what, there in left.items() if there]
+
     def kinds(self) -> list[str]:
         """What was done, in a word each."""
         return [_word(deed) for deed in self.done]
@@ -229,7 +243,7 @@ def _word(deed: PodDeed) -> str:
 def _create_cgroup(node: Node, deed: deeds.CreatePodCgroup) -> None:
     fresh = {"cpu.weight": "100", "cpu.max": "max 100000", "memory.max": "max"}
     node.cgroup = podcgroup.of_files({**fresh, **deed.files})
-    node.actuated = deed.actuated
+    node.actuated = replace(node.actuated, pod=deed.actuated.pod)
 
 
 def _remove_cgroup(node: Node, _: deeds.RemovePodCgroup) -> None:
@@ -280,7 +294,8 @@ def _start(node: Node, deed: deeds.StartContainer) -> Done:
     assert deed.container not in node.running(), f"{deed.container} runs already"
     made = f"{deed.container}#{deed.attempt}"
     assert made not in [c.id for c in node.containers], f"{made} was made before"
-    node.actuated = deed.actuated
+    entry = {deed.container: deed.actuated.containers[deed.container]}
+    node.actuated = replace(node.actuated, containers=node.actuated.containers | entry)
     assert node.api is not None
     spec = node.api.spec
     of = next(

@@ -64,7 +64,7 @@ def test_the_pod_grows_before_its_containers_and_is_looked_at_in_the_end() -> No
     node.live(1)
     assert work(node) == ["cpu.max of the pod", "cpu.weight of the pod", "cpu of c", "Inspect"]
     assert reasons(node) == ["ResizeCompleted"]
-    told = [[each["type"] for each in status["conditions"]][0] for status in node.reports]
+    told = [status["conditions"][0]["type"] for status in node.reports]
     assert told == ["PodResizeInProgress", "PodReadyToStartContainers"]
     assert node.record.resize == conditions.NONE
     assert node.actuated.containers["c"] == node.record.pod.spec.containers[0].resources
@@ -80,7 +80,7 @@ def test_memory_in_use_is_read_before_a_limit_goes_down() -> None:
 
 
 def test_a_limit_below_what_is_in_use_is_refused_and_tried_again() -> None:
-    """Soon at first, later every ten to fifteen seconds, told when the text changes; it passes when usage falls."""
+    """Soon at first, then every ten to fifteen seconds, told when the text changes; it passes when usage falls."""
     node = running(pod(ONE))
     node.in_use = MemoryUsage(40 * MI, {"c": 40 * MI})
     node.grant(sized(container("c", "100m,32Mi", "100m,32Mi")))

@@ -136,7 +136,7 @@ class StartContainer(Deed, frozen=True, kw_only=True):
     """Make a container and start it, then run its postStart hook.
 
     `actuated` is recorded before it is made: a container never has values that the record does not know. It is the
-    whole record of the pod; those of one decision build on each other and are written in the order of its deeds.
+    whole record of the pod as decided; only this container's entry is written, beside what others wrote meanwhile.
     """
 
     container: str

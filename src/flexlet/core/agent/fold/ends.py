@@ -65,7 +65,7 @@ def finished(record: PodRecord, end: Finished, setup: NodeSetup, now: float) -> 
         case ReportStatus():
             return _reported(record, deed, failure, now), ()
         case MountVolumes():
-            return _mounted(record, deed, failure, now)
+            return _mounted(record, deed, failure, end.began_at, now)
     if failure is not None:
         return _failed(record, deed, failure, now)
     return _done(record, deed), ()
@@ -119,10 +119,14 @@ def _reported(record: PodRecord, deed: ReportStatus, failure: Failed | None, now
     return replace(record, retries={**record.retries, deed.key: wait})
 
 
-def _mounted(record: PodRecord, deed: MountVolumes, failure: Failed | None, now: float) -> End:
-    next_at = now + delays.spread(record.uid, deed.key, delays.REFRESH_S, now)
+def _mounted(
+    record: PodRecord, deed: MountVolumes, failure: Failed | None, began_at: float, now: float
+) -> End:
     if failure is None:
-        return replace(record, volumes=True, refresh_volumes_at=next_at), ()
+        next_at = now + delays.spread(record.uid, deed.key, delays.REFRESH_S, now)
+        # What changed while they were made may not be in them.
+        is_old = began_at <= record.refresh_volumes_at <= now
+        return replace(record, volumes=True, refresh_volumes_at=now if is_old else next_at), ()
     wait = delays.doubled(record.retries.get(deed.key), delays.VOLUMES_S, delays.LONGEST_VOLUMES_S, now)
     if failure.detail:
         text = f'MountVolume.SetUp failed for volume "{failure.detail}" : {failure.message}'
