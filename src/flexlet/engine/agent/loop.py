@@ -99,7 +99,8 @@ class AgentLoop:
     def tell(self, *observations: PodObservation | Change) -> None:
         """Put observations into the mailbox."""
         self._mail += observations
-        self._arrived.set()
+        if observations:
+            self._arrived.set()
 
     def announce(self, events: Iterable[RecordEvent]) -> None:
         """Tell people what was decided elsewhere about the node or its pods."""

@@ -17,17 +17,41 @@ from flexlet.core.runtime.configs import PullCredentials, SandboxConfig
 from flexlet.core.runtime.shown import Image
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.errors import RuntimeFault
+from flexlet.ports.clock import Clock
 
 ALWAYS: Final = "Always"
 NEVER: Final = "Never"
 
 
+class Tokens:
+    """So many pulls in a second, and `burst` at once; a rate of 0 allows any number."""
+
+    def __init__(self, qps: float, burst: int, clock: Clock) -> None:
+        self._qps = qps
+        self._burst = float(burst)
+        self._clock = clock
+        self._left = self._burst
+        self._at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether there is one left; nobody waits."""
+        if self._qps <= 0:
+            return True
+        now = self._clock.monotonic()
+        self._left = min(self._left + (now - self._at) * self._qps, self._burst)
+        self._at = now
+        allowed = self._left >= 1
+        self._left -= allowed
+        return allowed
+
+
 class Puller:
     """The line of those who wait for an image."""
 
-    def __init__(self, tools: Tools, parallel: int | None = 1) -> None:
+    def __init__(self, tools: Tools, parallel: int | None = 1, qps: float = 0.0, burst: int = 10) -> None:
         self._tools = tools
         self._line = asyncio.Semaphore(parallel) if parallel else None
+        self._tokens = Tokens(qps, burst, tools.clock)
 
     async def pull(self, deed: PullImage, record: PodRecord, world: World) -> Outcome:
         """Done with what the image is known by."""
@@ -63,6 +87,8 @@ class Puller:
         around: SandboxConfig | None,
         asked: float,
     ) -> Outcome:
+        if not self._tokens.take():
+            return Failed(reason="ErrImagePull", message="pull QPS exceeded")
         began = self._tools.clock.monotonic()
         self._tools.tell(PullBegan(uid=deed.uid, container=deed.container, image=deed.image))
         fault: RuntimeFault | None = None

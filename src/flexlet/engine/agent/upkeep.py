@@ -1,0 +1,151 @@
+"""What must stay in step with the pods and the machine: the cgroups above the pods, strangers, the Node.
+
+Looked at every two seconds, and at once when somebody knows of a change; each part is done only if what it depends
+on is another than the last time, so a quiet node costs next to nothing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from flexlet.api import decode
+from flexlet.api.node import Node
+from flexlet.core.agent import orphans
+from flexlet.core.agent.containers import sandbox
+from flexlet.core.agent.record import ADMITTED, PodRecord
+from flexlet.core.agent.world import active
+from flexlet.core.machine.machine import Machine
+from flexlet.core.node.decider import NodeDecider
+from flexlet.core.node.settings import NodeSettings
+from flexlet.core.node.status import node_capacity
+from flexlet.engine.agent import present
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.engine.agent.loop import AgentLoop
+from flexlet.engine.agent.selfview import SelfView
+from flexlet.engine.agent.tree import PodTree
+from flexlet.engine.agent.watching import Watching
+from flexlet.errors import HostError, RuntimeFault
+
+_PERIOD_S: Final = 2.0
+_REPAIR_S: Final = 60.0
+"""How often cgroups are made again that somebody may have removed."""
+
+
+class Cgroups:
+    """The cgroups above the pods: as large as the machine, and weighed by the pods in them."""
+
+    def __init__(
+        self, settings: NodeSettings, tree: PodTree, loop: AgentLoop, selfview: SelfView, tools: Tools
+    ) -> None:
+        self._settings = settings
+        self._tree = tree
+        self._loop = loop
+        self._selfview = selfview
+        self._clock = tools.clock
+        self._weighed: dict[str, PodRecord] | None = None
+        self._held: Machine | None = None
+        self._repair_at = 0.0
+
+    async def keep(self, machine: Machine) -> None:
+        """Bring them up to date; trouble is told as the node's own."""
+        try:
+            await self._weigh()
+            if (machine is not self._held and machine != self._held) or self._clock.monotonic() >= self._repair_at:
+                await self.hold(machine)
+        except HostError as error:
+            self._selfview.tell(enforcement=str(error))
+
+    async def hold(self, machine: Machine) -> None:
+        """Hold all pods together to what the machine has."""
+        await self._tree.node(node_capacity(self._settings, machine, {}), machine.hugepages)
+        self._held, self._repair_at = machine, self._clock.monotonic() + _REPAIR_S
+        self._selfview.tell(enforcement="")
+
+    async def _weigh(self) -> None:
+        world = self._loop.world
+        if world.pods is self._weighed:
+            return
+        await self._tree.pods(
+            sandbox.as_allocated(record, world.setup)
+            for record in active(world).values()
+            if record.admission == ADMITTED
+        )
+        self._weighed = world.pods
+
+
+class Upkeep:
+    """Keeps a node's surroundings in step; `run` it in a task group once every source of pods was heard."""
+
+    def __init__(
+        self,
+        loop: AgentLoop,
+        tools: Tools,
+        cgroups: Cgroups,
+        watching: Watching,
+        decider: NodeDecider,
+        machine: Callable[[], Machine],
+        pod_cidr: str = "",
+    ) -> None:
+        self._loop = loop
+        self._tools = tools
+        self._cgroups = cgroups
+        self._watching = watching
+        self._decider = decider
+        self._machine = machine
+        self._own_cidr = pod_cidr
+        self._cidr = ""
+        self._published: Any = None
+        self._again = asyncio.Event()
+
+    def wake(self) -> None:
+        """Look again now."""
+        self._again.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                alarm = group.create_task(self._ring())
+                await self._cgroups.keep(self._machine())
+                await self._ask_runtime()
+                self.follow_node()
+                await self._again.wait()
+                alarm.cancel()
+                self._again.clear()
+
+    def follow_node(self) -> None:
+        """The node's labels and taints decide who may stay."""
+        node = self._decider.published
+        if node is not None and node is not self._published:
+            self._published = node
+            self._loop.tell(present.of_node(decode.from_value(node, Node)))
+
+    async def _ring(self) -> None:
+        await self._tools.clock.sleep(_PERIOD_S)
+        self._again.set()
+
+    async def _ask_runtime(self) -> None:
+        """What the runtime cannot be asked now it is asked next time."""
+        try:
+            await self._adopt()
+            await self._tell_cidr()
+        except RuntimeFault:
+            return
+
+    async def _adopt(self) -> None:
+        """Pods that the runtime has and no source knows get a record that ends them."""
+        unknown = [uid for uid in self._watching.known if uid not in self._loop.world.pods]
+        found = [await self._tools.runtime.inspect(uid) for uid in unknown]
+        now = self._tools.clock.now()
+        records = {each.uid: orphans.record_of(each, now) for each in found if each.sandboxes or each.containers}
+        if records:
+            self._loop.tell(
+                lambda world: world.with_pods({k: v for k, v in records.items() if k not in world.pods})
+            )
+
+    async def _tell_cidr(self) -> None:
+        """Where the node's pods get their addresses; the cluster's word counts more than the file's."""
+        cidr = ",".join(self._decider.pod_cidrs) or self._own_cidr
+        if cidr != self._cidr:
+            await self._tools.runtime.update_pod_cidr(cidr)
+            self._cidr = cidr
