@@ -1,8 +1,18 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
+from blockbuster import blockbuster_ctx
 from tests.adapters.nodeserver.stage import Stage
+
+
+@pytest.fixture(autouse=True)
+def loop_stays_free() -> Iterator[None]:
+    """Nothing the endpoint does may block the loop that pods are looked after in."""
+    with blockbuster_ctx("flexlet.adapters") as blockbuster:
+        for function in blockbuster.functions.values():
+            function.can_block_in("nodeserver/tls.py", "serving_context")  # made by tests, not by the endpoint
+        yield
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,8 @@ CHECK_S: Final = 1.0
 
 async def stream(path: Path, options: LogOptions, is_running: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
     """What `options` ask for of the log at `path`; HostError if it cannot be read."""
+    if options.follow:
+        await asyncio.to_thread(import_module, "asyncinotify")  # 2 MiB, and hardly any node has a follower
     reader = await asyncio.to_thread(LogReader.open, path, options)
     with contextlib.closing(reader), _woken_by(path.parent if options.follow else None) as wait:
         has_ended = False
@@ -59,7 +62,7 @@ def _woken_by(directory: Path | None) -> Iterator[Callable[[], Awaitable[None]]]
 
 @contextlib.contextmanager
 def _noticing(directory: Path, happened: asyncio.Event) -> Iterator[None]:
-    from asyncinotify import Inotify, Mask  # 2 MiB, and hardly any node has a follower
+    from asyncinotify import Inotify, Mask
 
     with Inotify() as inotify:
         inotify.add_watch(directory, Mask.MODIFY | Mask.CREATE | Mask.MOVE)

@@ -1,6 +1,6 @@
 """The pages that only tell: health, metrics, statistics, pods, configuration."""
 
-from collections.abc import Iterator
+import asyncio
 from typing import Final
 
 import msgspec
@@ -64,9 +64,9 @@ class Pages:
                 source = self._views.to_measure()
                 found = cadvisor.families(await self._usage.measure(source, DETAILED), source.machine)
             case "metrics/probes":
-                found = [*self._ledger.families(PROBES), process.start_time()]
+                found = [*self._ledger.families(PROBES), await asyncio.to_thread(process.start_time)]
             case _:
-                found = list(self._all())
+                found = [*self._ledger.families(), *await asyncio.to_thread(process.families)]
         return Answer(body=exposition.text(found), content_type=exposition.CONTENT_TYPE)
 
     async def _resource(self) -> list[Family]:
@@ -74,10 +74,6 @@ class Pages:
             return resource.families(await self._usage.measure(self._views.to_measure(), BRIEF))
         except FlexletError:
             return resource.families(None)
-
-    def _all(self) -> Iterator[Family]:
-        yield from self._ledger.families()
-        yield from process.families()
 
 
 def health(rest: tuple[str, ...], request: Request, checks: tuple[str, ...], failing: dict[str, str]) -> Answer:

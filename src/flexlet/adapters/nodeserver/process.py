@@ -1,8 +1,7 @@
-"""What the agent's own process takes, under the names every Prometheus client uses."""
+"""What the agent's own process takes, under the names every Prometheus client uses. Blocks, if only on /proc."""
 
 import os
 import resource
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +13,7 @@ _START_FIELD: Final = 19
 """Of /proc/PID/stat, counted after the name in brackets, which may hold spaces."""
 
 
-def families() -> Iterator[Family]:
+def families() -> list[Family]:
     """CPU, memory and file descriptors of this process."""
     size, resident = (int(word) for word in (_PROC / "self/statm").read_text().split()[:2])
     page = resource.getpagesize()
@@ -22,12 +21,14 @@ def families() -> Iterator[Family]:
     most_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     open_files = sum(1 for _ in (_PROC / "self/fd").iterdir())
     cpu = used.ru_utime + used.ru_stime
-    yield Family("process_cpu_seconds_total", COUNTER, "CPU time spent in seconds.", [Sample(cpu)])
-    yield Family("process_resident_memory_bytes", GAUGE, "Memory in use.", [Sample(resident * page)])
-    yield Family("process_virtual_memory_bytes", GAUGE, "Address space in use.", [Sample(size * page)])
-    yield Family("process_open_fds", GAUGE, "Open file descriptors.", [Sample(open_files)])
-    yield Family("process_max_fds", GAUGE, "Most file descriptors allowed.", [Sample(most_files)])
-    yield start_time()
+    return [
+        Family("process_cpu_seconds_total", COUNTER, "CPU time spent in seconds.", [Sample(cpu)]),
+        Family("process_resident_memory_bytes", GAUGE, "Memory in use.", [Sample(resident * page)]),
+        Family("process_virtual_memory_bytes", GAUGE, "Address space in use.", [Sample(size * page)]),
+        Family("process_open_fds", GAUGE, "Open file descriptors.", [Sample(open_files)]),
+        Family("process_max_fds", GAUGE, "Most file descriptors allowed.", [Sample(most_files)]),
+        start_time(),
+    ]
 
 
 def start_time() -> Family:
