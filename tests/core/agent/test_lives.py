@@ -112,11 +112,11 @@ def lived(name: str) -> Node:
 
 @pytest.mark.parametrize("name", LIVES)
 def test_statuses(name: str) -> None:
-    """Every status that the kubelet wrote is written, in its order."""
-    ours = [outline(each) for each in lived(name).reports]
+    """Every status that the kubelet wrote is written, in its order, and hardly any other."""
+    ours, theirs = [outline(each) for each in lived(name).reports], recorded(load(name))
     left = iter(ours)
-    missing = [each for each in recorded(load(name)) if each not in left]
-    assert missing == []
+    assert [each for each in theirs if each not in left] == []
+    assert len(set(ours)) <= len(set(theirs)) + 1
 
 
 NOISE = {"FailedCreatePodSandBox"}

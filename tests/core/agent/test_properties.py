@@ -64,7 +64,7 @@ def left(node: Node) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pods_and_scripts(), choices)
 def test_the_order_in_which_deeds_end_does_not_matter(case: tuple[NodePod, Any], choose: Choose) -> None:
     """The pod ends up in the same state, and everybody has been told the same."""
@@ -75,7 +75,7 @@ def test_the_order_in_which_deeds_end_does_not_matter(case: tuple[NodePod, Any],
     assert shuffled.record.underway == {}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pods_and_scripts(), st.integers(0, 30), choices)
 def test_a_deleted_pod_leaves_nothing(case: tuple[NodePod, Any], seconds: int, choose: Choose) -> None:
     """Whenever it is deleted and however it was: no container, sandbox, cgroup, volume or allocation is left."""
@@ -90,7 +90,7 @@ def test_a_deleted_pod_leaves_nothing(case: tuple[NodePod, Any], seconds: int, c
     assert node.reports[-1]["phase"] in {"Succeeded", "Failed"}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(pods_and_scripts(), st.integers(0, 25), st.booleans())
 def test_an_agent_that_dies_between_two_deeds_recovers(
     case: tuple[NodePod, Any], survived: int, leaving: bool
@@ -125,7 +125,7 @@ def resized(of: NodePod, limits: dict[str, str], *, restarting: bool) -> NodePod
 AMOUNTS = st.sampled_from(SIZES[1:])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS, st.booleans(), st.integers(0, 12), choices)
 def test_a_resize_reaches_its_end_from_wherever_the_agent_dies(
     a: str, b: str, c: str, d: str, restarting: bool, survived: int, choose: Choose
@@ -170,7 +170,7 @@ HANDS: list[PodObservation] = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.permutations([0, 0, 1, 1, 2, 2, 2]))
 def test_the_order_in_which_sources_speak_does_not_matter(turns: list[int]) -> None:
     """Each of them keeps its own order; the record is the same in the end, and so is what is decided from it."""

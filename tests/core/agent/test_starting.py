@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from tests.core.agent.builders import NOW, SETUP, UID, Answer, container, decided, living, pod, run, started, told
 
 from flexlet.api.nodepod import NodeContainer
+from flexlet.api.nodepod.pod import NodeContainerStatus
 from flexlet.core.agent.deeds import PullImage, StartContainer
 from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.record import Backoff, ImageState, PodRecord, Trouble
@@ -198,3 +199,11 @@ def test_reports_wait_a_moment_while_containers_start() -> None:
     assert decided(half) == Answer(wake_at=NOW + 0.5)
     slow = replace(half, underway={"container/b": NOW - 1})
     assert [type(deed).__name__ for deed in decided(slow).deeds] == ["ReportStatus"]
+
+
+def test_the_count_goes_on_if_the_runtime_has_lost_everything() -> None:
+    """A container that the API knows to have run starts with the next number, not with the first."""
+    known = NodeContainerStatus(name="a", container_id="containerd://a#4", restart_count=4)
+    of = replace(POD, status=replace(POD.status, container_statuses=(known,)))
+    answer = decided(living(of, images={"a": ImageState(ref="sha256:1", for_attempt=5)}))
+    assert answer.deeds == (start(attempt=5),)

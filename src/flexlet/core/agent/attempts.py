@@ -21,10 +21,11 @@ _NANO: Final = 1e9
 
 
 def following(record: PodRecord, name: str) -> int:
-    """The number of the next attempt."""
+    """The number of the next attempt; if the runtime has lost all runs, the API's count goes on."""
     newest = record.shown.newest(name) if record.shown is not None else None
     if newest is None:
-        return 0
+        known = (each for each in record.api_pod.status.container_statuses if each.name == name)
+        return next((each.restart_count + 1 for each in known if each.container_id), 0)
     count = newest.annotations.get(names.RESTART_COUNT, "")
     return (int(count) if count.isdecimal() else newest.attempt) + 1
 
