@@ -106,9 +106,9 @@ def _print(name: str, result: "Change | Refused", output: str) -> int:
 
     refusal = result if isinstance(result, Refused) else result.refusal
     if output == "json":
-        document = {"name": name, **({} if isinstance(result, Refused) else msgspec.to_builtins(result))}
-        document["refusal"] = refusal
-        click.echo(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2))
+        sizes = {} if isinstance(result, Refused) else {"before": result.before, "after": result.after}
+        document = {"name": name, **sizes, "refusal": refusal}
+        click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2))
     elif not isinstance(result, Refused):
         for line in _lines(name, result):
             click.echo(line)
