@@ -19,6 +19,7 @@ class SimHost:
         """The ids of those that are online."""
         self.memory = memory
         self.storage = storage
+        self.pids = 15310
 
     async def read(self, paths: Sequence[str], filesystems: Sequence[str] = ()) -> Snapshot:
         """The texts that were asked for."""
@@ -34,7 +35,7 @@ class SimHost:
         total = f"MemTotal: {self.memory // KIB} kB\n"
         yield sources.MEMINFO, f"{total}SwapTotal: 0 kB\n"
         yield sources.PID_MAX, "4194304\n"
-        yield sources.THREADS_MAX, "15310\n"
+        yield sources.THREADS_MAX, f"{self.pids}\n"
         for path in (sources.CPUS_ONLINE, sources.CPUS_PRESENT):
             yield path, f"{self.cpus}\n"
         yield sources.CPUS_POSSIBLE, "0-63\n"

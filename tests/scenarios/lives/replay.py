@@ -25,6 +25,11 @@ NODE: Final = NodeOptions(
     config={"evictionHard": {"memory.available": "50Mi"}, "failSwapOn": False, "clusterDNS": ["10.96.0.10"]},
 )
 _PATIENCE_S: Final = 400.0
+_WARM_UP_S: Final = 0.5
+"""So much of a container's life is seen at least; on the recorded node everything took longer."""
+_PIDS: Final = 15231
+_LOOK_S: Final = 3.0
+"""The longest that a snapshot is waited for: what was to be looked at may not last longer."""
 _SNAPSHOT: Final = re.compile(r"cgroup snapshot '([^']*?)(?: @([^' ]+))?'( of the QoS levels)?")
 _TIERS: Final = ("kubepods", "kubepods/burstable", "kubepods/besteffort")
 _STEPS_WITHOUT_DEED: Final = frozenset(
@@ -57,6 +62,8 @@ async def replay(life: Life, directory: Path) -> Told:
     """Live it again."""
     async with serving(SimClock()) as cluster:
         node = SimulatedNode(cluster, directory, NODE)
+        node.sim.containerd.warm_up_s = _WARM_UP_S
+        node.host.pids = _PIDS
         async with node.running():
             scheduling = asyncio.ensure_future(cluster.schedule())
             try:
@@ -85,7 +92,7 @@ class Replay:
         for step in self.life.steps:
             await self._take(step, step["t_s"] - before)
             before = step["t_s"]
-        await idle()
+        await self._see_the_end(before)
         await self._read_events()
         return self.told
 
@@ -109,7 +116,8 @@ class Replay:
         if action.startswith("seen: "):
             await self._see(step, action.removeprefix("seen: "))
             return
-        await asyncio.sleep(pause)
+        is_look = action.startswith("cgroup snapshot")
+        await asyncio.sleep(min(pause, _LOOK_S) if is_look else pause)
         verb, _, rest = action.partition(" ")
         if action in _STEPS_WITHOUT_DEED:
             return
@@ -178,6 +186,18 @@ class Replay:
             except TimeoutError:
                 continue
 
+    async def _see_the_end(self, last_step: float) -> None:
+        """Recordings go on for a while after their last step; wait for what they saw last, if it comes."""
+        end = asyncio.get_running_loop().time() + 1 + max(0.0, self.life.watch[-1].t_s - last_step)
+        for name in self.life.manifests:
+            last = self.life.entries(name)[-1]
+            while shape(self.told.watch[name][-1].status) != shape(last.status):
+                left = end - asyncio.get_running_loop().time()
+                if left <= 0:
+                    break
+                await asyncio.sleep(min(left, 1.0))
+        await idle()
+
     async def _pod(self, name: str) -> Json | None:
         try:
             return await self.cluster.pod(name, self.namespace)
@@ -220,7 +240,7 @@ class Replay:
 
     async def add_ephemeral(self) -> None:
         found = self.life.watch[-1].status["ephemeralContainerStatuses"][0]
-        container = {"name": found["name"], "image": "busybox:1", "command": ["sh", "-c", "echo hi"]}
+        container = {"name": found["name"], "image": "busybox:1", "command": ["sh", "-c", "exit 2"]}
         await self._patch({"spec": {"ephemeralContainers": [container]}}, "ephemeralcontainers")
 
     async def _patch(self, body: Json, subresource: str = "") -> None:

@@ -189,6 +189,8 @@ class Containerd:
             container.reason = "OOMKilled"
         if not process.is_init:
             return
+        for stream in [each for each, text in container.unfinished.items() if text]:
+            self._log(container, "\n", stream)
         container.state, container.exit_code = EXITED, code
         container.finished_at = self.time_ns()
         container.reason = container.reason or ("Error" if code else "Completed")
@@ -196,11 +198,12 @@ class Containerd:
         self.tell(container.sandbox.config.uid)
 
     def _log(self, container: ContainerRecord, text: str, stream: str) -> None:
-        if not container.log_path or not text:
-            return
-        stamp = datetime.fromtimestamp(self.kernel.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
-        lines = "".join(f"{stamp} {stream} F {line}\n" for line in text.splitlines())
-        self.files.write(container.log_path, lines, append=True)
+        """A line is written when it is complete, or when the container ends."""
+        *lines, container.unfinished[stream] = (container.unfinished.get(stream, "") + text).split("\n")
+        if container.log_path and lines:
+            stamp = datetime.fromtimestamp(self.kernel.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+            logged = "".join(f"{stamp} {stream} F {line}\n" for line in lines)
+            self.files.write(container.log_path, logged, append=True)
 
     def _make_cgroup(self, path: str, files: Mapping[str, str]) -> None:
         self.kernel.machine.mkdir(path)

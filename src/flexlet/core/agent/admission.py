@@ -1,8 +1,9 @@
 """Whether a pod that was bound to this node may run here.
 
 The kubelet's checks in its order; the first refusal wins. A rejected pod is Failed with the word of the check as
-its reason and never touches the runtime. Pods are asked in the order of their creation, with what they were
-allocated before (an agent that restarts) or else with their spec; neighbours count with what they were granted.
+its reason and never touches the runtime. Pods are asked in the order of their creation; neighbours count with
+what they were granted. A pod that was let in before stays, whatever became of the node meanwhile: an agent that
+restarts touches nothing that runs. (Kubernetes 1.36.3 asks again, and ends who no longer fits.)
 
 A critical pod without room is not refused if others can make way; it stays undecided until they are gone.
 """
@@ -67,8 +68,10 @@ def undecided(world: World) -> list[PodRecord]:
 
 def ask(record: PodRecord, world: World) -> Verdict:
     """The node's answer to one pod."""
+    if record.allocation is not None:
+        return Admitted(record.allocation)
     gates = world.setup.gates
-    allocation = record.allocation or of_spec(record.pod, gates)
+    allocation = of_spec(record.pod, gates)
     asked = Asked(applied(record.pod, allocation, gates), record, world, _others(record, world))
     refusal = next((found for check in CHECKS if (found := check(asked)) is not None), None)
     return Admitted(allocation) if refusal is None else refusal

@@ -10,10 +10,10 @@ Must stay true: a list that has no entries is left out, and a running container 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from flexlet.api.pod import Container, Pod, ResourceList, ResourceRequirements
-from flexlet.api.quantity import Quantity
+from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.cgroups import cpu, pods
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings
@@ -24,6 +24,8 @@ from flexlet.core.resize.podcgroup import HOST, UNLIMITED, Kernel, PodCgroup, wr
 from flexlet.core.resources.effective import pod_limits, pod_requests
 from flexlet.core.resources.names import COMPUTE, CPU, MEMORY
 from flexlet.core.resources.rounding import text_list, text_requirements
+
+_LEAST_CPU_LIMIT: Final = 10
 
 
 def container_resources(
@@ -42,8 +44,8 @@ def container_resources(
     known, before = actuated or targets.EMPTY, previous or targets.EMPTY
     read = known if runtime is None else _runtime_view(runtime, targets.target(pod, container), known)
     return ResourceRequirements(
-        requests=_overlaid(container.resources.requests, read.requests, before.requests),
-        limits=_overlaid(container.resources.limits, read.limits, before.limits),
+        requests=_overlaid(container.resources.requests, read.requests, before.requests, cpu.MIN_SHARES),
+        limits=_overlaid(container.resources.limits, read.limits, before.limits, _LEAST_CPU_LIMIT),
     )
 
 
@@ -176,9 +178,14 @@ def _quotas(amount: Quantity, period: int) -> tuple[int, int]:
     return exact, cpu.systemd_quota(exact, period)
 
 
-def _overlaid(own: ResourceList, read: ResourceList, previous: ResourceList) -> ResourceList:
-    """The container's own list with cpu and memory as read, else as reported before; an empty list stays empty."""
+def _overlaid(own: ResourceList, read: ResourceList, previous: ResourceList, least: int) -> ResourceList:
+    """The container's own list with cpu and memory as read, else as reported before; an empty list stays empty.
+
+    Who asks for `least` milli cpu or nothing has what the kernel calls its least, and is told what was asked.
+    """
     if not own:
         return {}
     found = {name: read.get(name) or previous.get(name) for name in COMPUTE}
+    if read.get(CPU, ZERO).milli <= least and own.get(CPU, ZERO).milli <= least and CPU in read:
+        del found[CPU]
     return own | {name: amount for name, amount in found.items() if amount}

@@ -1,124 +1,111 @@
-"""Image names as registries know them, what credentials fit, and what a failed pull is called."""
+"""Image names as registries know them, and what a failed pull is called.
 
-import base64
-import binascii
+The grammar and the complaints are those of the library that every registry client shares (distribution/reference):
+a name without a registry is Docker Hub's, one without tag and digest is the latest.
+"""
+
 import re
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from flexlet.api.nodepod import NodePod
-from flexlet.core.agent.containers.contents import Material, Problem, Reference
-from flexlet.core.runtime.configs import PullCredentials
+from flexlet.api import gotext
+from flexlet.core.agent.containers.contents import Problem
 
+DOCKER_HUB: Final = "docker.io"
+OLD_DOCKER_HUB: Final = "index.docker.io"
+_OFFICIAL: Final = "library/"
+_LATEST: Final = "latest"
 _PART: Final = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _HOST: Final = rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
-_TAG: Final = r"(?P<tag>:[\w][\w.-]{0,127})?"
+_TAG: Final = r"(?::(?P<tag>[\w][\w.-]{0,127}))?"
 _ALGORITHM: Final = r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*"
-_DIGEST: Final = rf"(?P<digest>@{_ALGORITHM}:[0-9a-fA-F]{{32,}})?"
-_REFERENCE: Final = re.compile(rf"(?:{_HOST}/)?{_PART}(?:/{_PART})*{_TAG}{_DIGEST}", re.ASCII)
-_DOCKER_HUB: Final = "index.docker.io"
-_JSON_KEY: Final = ".dockerconfigjson"
-_OLD_KEY: Final = ".dockercfg"
+_DIGEST: Final = rf"(?:@(?P<algorithm>{_ALGORITHM}):(?P<hex>[0-9a-fA-F]{{32,}}))?"
+_REFERENCE: Final = re.compile(rf"{_HOST}/(?P<path>{_PART}(?:/{_PART})*){_TAG}{_DIGEST}", re.ASCII)
+_ID: Final = re.compile(r"[a-f0-9]{64}")
+_DIGEST_SIZES: Final = {"sha256": 64, "sha384": 96, "sha512": 128}
+_LONGEST_PATH: Final = 255
+_INVALID: Final = "invalid reference format"
+
+
+class ImageName(msgspec.Struct, frozen=True):
+    """An image's name taken apart."""
+
+    registry: str
+    path: str
+    tag: str = ""
+    digest: str = ""
+
+    @property
+    def repository(self) -> str:
+        """Registry and path, the way credentials are looked up."""
+        return f"{self.registry}/{self.path}"
+
+
+def parsed(image: str) -> ImageName | Problem:
+    """The parts of a name, with what may be left out of it."""
+    if _ID.fullmatch(image):
+        return Problem(f"invalid repository name ({image}), cannot specify 64-byte hexadecimal strings")
+    registry, rest = _split(image)
+    path = rest.partition(":")[0]
+    if path != path.lower():
+        return Problem(f"{_INVALID}: repository name ({path}) must be lowercase")
+    found = _REFERENCE.fullmatch(f"{registry}/{rest}")
+    if found is None:
+        return Problem(_INVALID)
+    if len(found["path"]) > _LONGEST_PATH:
+        return Problem(f"repository name must not be more than {_LONGEST_PATH} characters")
+    if (complaint := _about_digest(found["algorithm"], found["hex"])) is not None:
+        return complaint
+    digest = f"{found['algorithm']}:{found['hex']}" if found["hex"] else ""
+    return ImageName(registry, found["path"], found["tag"] or "", digest)
+
+
+def _split(image: str) -> tuple[str, str]:
+    """Registry and the rest; a first part without dot or colon is a user of Docker Hub, if it can be one."""
+    first, slash, rest = image.partition("/")
+    if not slash:
+        return DOCKER_HUB, _OFFICIAL + image
+    is_host = first == "localhost" or "." in first or ":" in first or first != first.lower()
+    registry, path = (first, rest) if is_host else (DOCKER_HUB, image)
+    if registry == OLD_DOCKER_HUB:
+        registry = DOCKER_HUB
+    return registry, _OFFICIAL + path if registry == DOCKER_HUB and "/" not in path else path
+
+
+def _about_digest(algorithm: str | None, text: str | None) -> Problem | None:
+    if algorithm is None or text is None:
+        return None
+    if algorithm not in _DIGEST_SIZES:
+        return Problem("unsupported digest algorithm")
+    if len(text) != _DIGEST_SIZES[algorithm]:
+        return Problem("invalid checksum digest length")
+    return None if text == text.lower() else Problem("invalid checksum digest format")
 
 
 def normalized(image: str) -> str | Problem:
-    """The name with its tag; without tag and digest it is the latest."""
-    found = _REFERENCE.fullmatch(image)
-    if found is None:
-        why = "invalid reference format"
-        if _REFERENCE.fullmatch(image.lower()) is not None:
-            why = "invalid reference format: repository name must be lowercase"
-        text = f'couldn\'t parse image name "{image}": {why}'
-        return Problem(f'Failed to apply default image tag "{image}": {text}')
-    return image if found["tag"] or found["digest"] else f"{image}:latest"
+    """The name with its tag, otherwise as it was written: which registry is meant is left to the runtime."""
+    found = parsed(image)
+    if isinstance(found, Problem):
+        shown = gotext.quote(image)
+        text = f"couldn't parse image name {shown}: {found.message}"
+        return Problem(f"Failed to apply default image tag {shown}: {text}")
+    return image if found.tag or found.digest else f"{image}:{_LATEST}"
 
 
-def pull_problem(image: str, code: str, detail: str) -> Problem:
+def repository(image: str) -> str:
+    """Registry and path of a name that is known to be one."""
+    found = parsed(image)
+    return "" if isinstance(found, Problem) else found.repository
+
+
+def pull_problem(image: str, error: str) -> Problem:
     """What a waiting container shows; `subject` is the reason."""
     for reason, words in (
         ("RegistryUnavailable", "the registry is unavailable"),
         ("SignatureValidationFailed", "the signature validation failed"),
     ):
-        if detail.startswith(reason):
-            rest = detail.removeprefix(reason)
-            return Problem(f"image pull failed for {image} because {words}{rest}", reason)
-    text = detail if code == "Unknown" else f"rpc error: code = {code} desc = {detail}"
-    return Problem(text, "ErrImagePull")
-
-
-def references(pod: NodePod) -> frozenset[Reference]:
-    """The pod's pull secrets."""
-    return frozenset(Reference("Secret", each.name) for each in pod.spec.image_pull_secrets if each.name)
-
-
-def credentials(pod: NodePod, material: Material, image: str) -> tuple[PullCredentials, ...]:
-    """Those that fit the image's registry and path, the most precise first."""
-    fitting = []
-    for reference in pod.spec.image_pull_secrets:
-        data = material.objects.get(Reference("Secret", reference.name)) or {}
-        for place, entry in _entries(data).items():
-            if _fits(place, image):
-                fitting.append((len(_place(place)), _credentials(place, entry)))
-    fitting.sort(key=lambda pair: -pair[0])
-    return tuple(each for _, each in fitting)
-
-
-def _entries(data: dict[str, bytes]) -> dict[str, Any]:
-    """Registry to entry; a secret that cannot be read is none."""
-    raw = data.get(_JSON_KEY) or data.get(_OLD_KEY)
-    if raw is None:
-        return {}
-    try:
-        found = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        return {}
-    entries = found.get("auths", {}) if _JSON_KEY in data else found
-    return entries if isinstance(entries, dict) else {}
-
-
-def _credentials(place: str, entry: dict[str, Any]) -> PullCredentials:
-    username, password = entry.get("username", ""), entry.get("password", "")
-    if entry.get("auth") and not username:
-        try:
-            username, _, password = base64.b64decode(entry["auth"]).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
-            username = password = ""
-    return PullCredentials(
-        username=username,
-        password=password,
-        server_address=_place(place),
-        identity_token=entry.get("identitytoken", ""),
-        registry_token=entry.get("registrytoken", ""),
-    )
-
-
-def _place(text: str) -> str:
-    """Host and path without scheme and API version."""
-    plain = re.sub(r"^https?://", "", text).rstrip("/")
-    return re.sub(r"/v[12]$", "", plain)
-
-
-def _fits(place: str, image: str) -> bool:
-    host, _, path = _place(place).partition("/")
-    registry, repository = _split(image)
-    same_host = _matches(host, registry) or (host in {_DOCKER_HUB, "docker.io"} and registry == "docker.io")
-    return same_host and (not path or repository == path or repository.startswith(f"{path}/"))
-
-
-def _matches(pattern: str, host: str) -> bool:
-    """Part by part; a star stands for one part of a name."""
-    wanted, given = pattern.split("."), host.split(".")
-    return len(wanted) == len(given) and all(
-        re.fullmatch(re.escape(a).replace(r"\*", "[^.]*"), b) for a, b in zip(wanted, given, strict=True)
-    )
-
-
-def _split(image: str) -> tuple[str, str]:
-    """Registry and repository of an image."""
-    name = image.partition("@")[0]
-    first, slash, rest = name.partition("/")
-    if not slash or not ("." in first or ":" in first or first == "localhost"):
-        return "docker.io", name.rpartition(":")[0] or name
-    return first, rest.rpartition(":")[0] or rest
+        if error.startswith(reason):
+            return Problem(f"image pull failed for {image} because {words}{error.removeprefix(reason)}", reason)
+    return Problem(error, "ErrImagePull")

@@ -2,8 +2,8 @@
 
 While a pod is being stopped its status stands still from the moment the first container has ended until everything
 has: the kubelet reports an end once, with all exit codes. Until then readiness goes on being told. While
-containers start or restart, or the steps of a resize are taken, a report waits a moment, since the next news are
-near.
+containers start or restart, while one whose hook failed is stopped, while a grant is written down or the steps of
+a resize are taken, a report waits a moment, since the next news are near.
 """
 
 from collections.abc import Iterator
@@ -72,6 +72,11 @@ def _moments(draft: Draft) -> Iterator[float]:
     for key, since in underway.items():
         if key.startswith("container/"):
             yield since + _MOMENT_S
+    if draft.record.granted is not None:
+        yield underway.get("SaveAllocation", draft.now) + _MOMENT_S
+    for run in draft.shown.running:
+        if run.id in draft.record.doomed and run.name in draft.record.troubles:
+            yield draft.record.troubles[run.name].at + _MOMENT_S
     if draft.record.unverified:
         yield underway.get("resize", underway.get("Inspect", draft.now)) + _MOMENT_S
     for run in replaced(draft):
