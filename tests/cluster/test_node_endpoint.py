@@ -19,8 +19,9 @@ from flexlet.adapters.kube.client import HttpCluster
 from flexlet.adapters.kube.kubeconfig import Credentials
 from flexlet.adapters.meters import Ledger
 from flexlet.adapters.nodeserver import tls
-from flexlet.adapters.nodeserver.endpoint import Endpoint, Settings
+from flexlet.adapters.nodeserver.endpoint import Endpoint
 from flexlet.adapters.nodeserver.server import NodeServer
+from flexlet.adapters.nodeserver.settings import Settings
 from flexlet.api.status import ApiError
 from flexlet.ports.cluster import NAMESPACES, NODES, PODS
 

@@ -15,8 +15,9 @@ from tests.engine.fakes import FakeClock
 
 from flexlet.adapters.meters import Ledger
 from flexlet.adapters.nodeserver import tls
-from flexlet.adapters.nodeserver.endpoint import Endpoint, Settings
+from flexlet.adapters.nodeserver.endpoint import Endpoint
 from flexlet.adapters.nodeserver.server import NodeServer
+from flexlet.adapters.nodeserver.settings import Settings
 from flexlet.apiserver.auth import certificates
 from flexlet.apiserver.auth.certificates import Credential
 from flexlet.core.logs.runs import Reported

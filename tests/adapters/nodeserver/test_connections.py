@@ -9,6 +9,8 @@ import pytest
 from tests.adapters.nodeserver.stage import Authority, Stage
 
 from flexlet.adapters.nodeserver import connection, tls
+from flexlet.adapters.nodeserver.settings import Settings, settings_of
+from flexlet.core.kubeletconfig.config import Authorization, KubeletConfiguration
 from flexlet.errors import ConfigError
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: n\r\n\r\n"
@@ -162,3 +164,40 @@ async def test_plain_health_on_loopback() -> None:
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
     assert (b"\r\n\r\nokHTTP/1.1 404" in answer, stage.reviews.asked) == (True, [])
+
+
+async def test_old_versions_of_tls_can_be_switched_off(stage: Stage) -> None:
+    pair = stage.authority.serving()
+    newest = tls.serving_context(
+        pair.certificate_pem, pair.key_pem, stage.authority.pem, minimum=ssl.TLSVersion.TLSv1_3
+    )
+    assert stage.server is not None
+    stage.server.reload(newest)
+    old = stage.admin()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        await stage.connect(old)
+    client = await stage.connect()
+    await client.close()
+
+
+def test_cipher_suites_can_be_chosen() -> None:
+    authority = Authority()
+    pair = authority.serving()
+    suite = "ECDHE-ECDSA-AES256-GCM-SHA384"
+    context = tls.serving_context(pair.certificate_pem, pair.key_pem, authority.pem, ciphers=suite)
+    chosen = [cipher["name"] for cipher in context.get_ciphers() if not cipher["name"].startswith("TLS_")]
+    assert chosen == [suite]
+    with pytest.raises(ConfigError, match="tlsCipherSuites"):
+        tls.serving_context(pair.certificate_pem, pair.key_pem, authority.pem, ciphers="NONSENSE")
+
+
+def test_settings_are_those_of_the_kubelets_configuration() -> None:
+    """The defaults agree."""
+    assert settings_of(KubeletConfiguration(), "n1") == Settings(node_name="n1")
+    config = KubeletConfiguration(
+        address="::1", port=1, healthz_port=0, authorization=Authorization(mode="AlwaysAllow")
+    )
+    assert settings_of(config, "n1") == Settings(
+        node_name="n1", address="::1", port=1, health_port=0, authorizes=False
+    )

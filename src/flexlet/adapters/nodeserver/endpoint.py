@@ -11,18 +11,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
-import msgspec
-
 from flexlet.adapters.meters import Ledger
 from flexlet.adapters.nodeserver import routes, varlog, wire
-from flexlet.adapters.nodeserver.authentication import TOKEN_S, Authenticator
-from flexlet.adapters.nodeserver.authorization import ALLOWED_S, DENIED_S, Authorizer
+from flexlet.adapters.nodeserver.authentication import Authenticator
+from flexlet.adapters.nodeserver.authorization import Authorizer
 from flexlet.adapters.nodeserver.connection import Reply
 from flexlet.adapters.nodeserver.logs import LogPages
 from flexlet.adapters.nodeserver.pages import Pages
 from flexlet.adapters.nodeserver.peer import Peer
 from flexlet.adapters.nodeserver.reviews import Reviews
 from flexlet.adapters.nodeserver.routes import NoRoute, Route
+from flexlet.adapters.nodeserver.settings import Settings
 from flexlet.adapters.nodeserver.streams import StreamPages, StreamRuntime
 from flexlet.adapters.nodeserver.usage import Usage
 from flexlet.adapters.nodeserver.wire import Request
@@ -40,27 +39,6 @@ _log: Final = logging.getLogger(__name__)
 
 class NodeRuntime(StreamRuntime, Images, Protocol):
     """What of the runtime the endpoint uses."""
-
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a KubeletConfiguration that are about the endpoint."""
-
-    node_name: str
-    address: str = "0.0.0.0"  # noqa: S104 the API server must reach it
-    port: int = 10250
-    health_address: str = "127.0.0.1"
-    health_port: int = 10248
-    """0: none."""
-    allows_anonymous: bool = False
-    reviews_tokens: bool = True
-    authorizes: bool = True
-    """Whether to ask the API server what callers may do; otherwise whoever is known may do everything."""
-    token_s: float = TOKEN_S
-    allowed_s: float = ALLOWED_S
-    denied_s: float = DENIED_S
-    debugging_handlers: bool = True
-    system_log_handler: bool = True
-    log_root: str = "/var/log"
 
 
 class Endpoint:

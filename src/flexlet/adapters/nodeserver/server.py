@@ -11,9 +11,10 @@ from typing import Self
 
 from flexlet.adapters.nodeserver import pages, wire
 from flexlet.adapters.nodeserver.connection import Reply
-from flexlet.adapters.nodeserver.endpoint import Endpoint, Settings
+from flexlet.adapters.nodeserver.endpoint import Endpoint
 from flexlet.adapters.nodeserver.listener import Listener
 from flexlet.adapters.nodeserver.peer import Peer
+from flexlet.adapters.nodeserver.settings import Settings
 from flexlet.adapters.nodeserver.wire import Request
 
 
