@@ -107,8 +107,8 @@ class _Parts:
         self.admin = self._kubeconfig("admin", "system:masters")
 
     def _start(self, name: str, *flags: str) -> None:
-        log = (self.home / f"{name}.log").open("wb")
-        process = subprocess.Popen([str(BIN / f"{name}-{VERSION}"), *flags], stdout=log, stderr=log)
+        with (self.home / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen([str(BIN / f"{name}-{VERSION}"), *flags], stdout=log, stderr=log)
         self.processes[name] = process
         self._stack.callback(_stop, process)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from bench import controlplane
 from bench.controlplane import ControlPlane
 from tests.cluster.vmnode import NODE, Kubectl, joined
@@ -75,7 +76,7 @@ def container(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "image": "busybox:1", "imagePullPolicy": "IfNotPresent", "command": LOOP} | more
 
 
-@pytest.fixture(scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
     if lacking := controlplane.missing():
         pytest.skip(lacking)

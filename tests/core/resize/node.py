@@ -35,14 +35,15 @@ def call(step: Step) -> str:
         case StopContainer(container=name):
             return f"stop {name}"
         case WritePodCgroup(values=written):
-            ((file, text),) = values.files(written).items()
-            return f"pod {file} {text}"
-        case UpdateContainer(resource="memory", container=name, resources=sent):
-            return f"{name} memory.max {sent.memory_limit or 'as it is'}"
-        case UpdateContainer(container=name, resources=sent):
-            return f"{name} cpu shares {sent.cpu_shares or 'as they are'} quota {sent.cpu_quota}"
-        case RecordPodLevel(resource=resource):
-            return f"record {resource}"
+            return "pod " + ", ".join(f"{file} {text}" for file, text in values.files(written).items())
+        case UpdateContainer(container=name, moved=moved, resources=sent):
+            said = {
+                "memory": f"memory.max {sent.memory_limit or 'as it is'}",
+                "cpu": f"cpu shares {sent.cpu_shares or 'as they are'} quota {sent.cpu_quota}",
+            }
+            return f"{name} " + ", ".join(said[resource] for resource in moved)
+        case RecordPodLevel():
+            return "record"
 
 
 class SimNode:

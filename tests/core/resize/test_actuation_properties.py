@@ -10,7 +10,7 @@ from tests.core.resize.resizing import carried_out, facts, restarting, settle, s
 from flexlet.api.pod import Container, Pod, PodSpec, ResourceList, ResourceRequirements
 from flexlet.api.quantity import Quantity
 from flexlet.core.resize.actuation import DONE, Facts, plan
-from flexlet.core.resize.steps import PHASES, Step, UpdateContainer, WritePodCgroup
+from flexlet.core.resize.steps import Step, UpdateContainer, WritePodCgroup
 
 MIB = 1024**2
 
@@ -83,9 +83,9 @@ def test_an_agent_that_dies_after_every_step_gets_there_too(known: Facts) -> Non
 @settings(max_examples=60, deadline=None)
 @given(resizes())
 def test_parents_before_children_on_growth_children_first_on_shrink(known: Facts) -> None:
-    """Per resource: the pod grows, containers shrink, the pod shrinks, containers grow; memory before cpu."""
+    """The pod grows, containers shrink, the pod shrinks, containers grow."""
     steps = [step for step in plan(known).steps if isinstance(step, WritePodCgroup | UpdateContainer)]
-    places = [(PHASES.index(step.resource), _stage(step)) for step in steps]
+    places = [_stage(step) for step in steps]
     assert places == sorted(places)
 
 

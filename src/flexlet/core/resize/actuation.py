@@ -1,9 +1,10 @@
 """From allocated to actuated: the steps of a resize, in order, as data.
 
-Memory comes first, then cpu, and each resource goes through the four stages of KEP-1287: the pod's cgroup grows,
-containers shrink (the last one first), the pod's cgroup shrinks, containers grow. So children never get more than
-their parent has, and a pod is never charged for the old and the new size at once. (Kubernetes 1.36.3 grows
-containers before it shrinks the pod.)
+The four stages are those of KEP-1287: the pod's cgroup grows, containers shrink (the last one first), the pod's
+cgroup shrinks, containers grow. So children never get more than their parent has, and a pod is never charged for
+the old and the new size at once. (Kubernetes 1.36.3 grows containers before it shrinks the pod.) A stage takes
+memory and cpu together: the order among stages is what keeps a resource safe, and a runtime that is told once
+instead of twice is done in half the time. (Kubernetes goes through all stages for memory, then again for cpu.)
 
 The plan is made anew from what was recorded and what the pod's cgroup reads, never from what was planned before:
 after a crash between any two steps the next plan contains exactly what is left, and the plan after the last step
@@ -15,8 +16,8 @@ they are not this module's business. If a step fails, `plan` with the subjects o
 be tried: decreases only, and the pod's only if all its containers have shrunk.
 """
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import msgspec
 
@@ -39,8 +40,9 @@ from flexlet.core.resize.steps import (
     UpdateContainer,
     WritePodCgroup,
     recorded,
+    updated,
 )
-from flexlet.core.resources.names import MEMORY
+from flexlet.core.resources.names import CPU, MEMORY
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,70 +178,102 @@ class _Sequence:
         self.level = facts.actuated.pod
 
     def steps(self) -> Iterator[Step]:
-        for resource in PHASES:
-            yield from self._phase(resource)
+        writes = {resource: list(self._pod_writes(resource)) for resource in PHASES}
+        yield from self._pod([*writes[MEMORY], *writes[CPU]], shrinks=False)
+        yield from self._updates(reversed(self.changes), shrinks=True)
+        free = [write for name in PHASES if not self._is_held_up(name) for write in writes[name]]
+        yield from self._pod(free, shrinks=True)
+        yield from self._updates(self.changes, shrinks=False)
+        yield from self._record()
 
-    def _phase(self, resource: str) -> Iterator[Step]:
-        pod = [step for step in self._pod_writes(resource) if self._may(step)]
-        moving = [c for c in self.changes if targets.differs(c.before, c.after, resource)]
-        falling = [c for c in reversed(moving) if targets.shrinks(c.before, c.after, resource)]
-        rising = [c for c in moving if not targets.shrinks(c.before, c.after, resource)]
-        yield from (step for step in pod if not step.shrinks)
-        yield from self._updates(falling, resource, shrinks=True)
-        if not self.stuck and not any(f"{resource} of {c.container.name}" in self.failed for c in falling):
-            yield from (step for step in reversed(pod) if step.shrinks)
-        yield from self._updates(rising, resource, shrinks=False)
-        yield from self._record(resource)
+    def _pod(self, writes: list[WritePodCgroup], *, shrinks: bool) -> Iterator[WritePodCgroup]:
+        joined = _joined([write for write in writes if write.shrinks == shrinks])
+        if joined is not None and self._may(joined):
+            yield joined
+
+    @staticmethod
+    def _moves(change: Change, *, shrinks: bool) -> tuple[str, ...]:
+        """The resources of a container that go this way."""
+        return tuple(
+            resource
+            for resource in PHASES
+            if targets.differs(change.before, change.after, resource)
+            and targets.shrinks(change.before, change.after, resource) == shrinks
+        )
+
+    def _is_held_up(self, resource: str) -> bool:
+        """Whether a container did not shrink, so that the pod cannot."""
+        if self.stuck:
+            return True
+        falling = (change for change in self.changes if resource in self._moves(change, shrinks=True))
+        return any(updated((resource,), change.container.name) in self.failed for change in falling)
 
     def _may(self, step: WritePodCgroup | UpdateContainer) -> bool:
         """After a failure increases wait, and nothing is tried twice."""
         return not self.failed or (step.shrinks and step.subject not in self.failed)
 
     def _pod_writes(self, resource: str) -> Iterator[WritePodCgroup]:
-        """Limit before request on the way up; `_phase` turns the order round on the way down."""
+        """Each file that has to change, with its direction."""
         values, now, wanted = _values(self.facts), self.cgroup, _wanted(self.facts, self.cgroup)
         if resource == MEMORY:
             if wanted.memory_max != now.memory_max:
                 # An added limit goes with the increases: it is the sum of what the containers are about to get.
                 shrinks = now.memory_max != podcgroup.UNLIMITED and wanted.memory_max < now.memory_max
-                yield self._write(resource, CgroupValues(memory_max=values.memory_max), shrinks=shrinks)
+                yield self._write(CgroupValues(memory_max=values.memory_max), shrinks=shrinks)
             return
         if (wanted.quota, wanted.period) != (now.quota, now.period):
             shrinks = now.quota != podcgroup.UNLIMITED and limit_order(wanted.quota) < now.quota
-            limit = CgroupValues(quota=values.quota, period=values.period)
-            yield self._write(resource, limit, shrinks=shrinks)
+            yield self._write(CgroupValues(quota=values.quota, period=values.period), shrinks=shrinks)
         if wanted.weight != now.weight:
-            weight = CgroupValues(shares=values.shares)
-            yield self._write(resource, weight, shrinks=wanted.weight < now.weight)
+            yield self._write(CgroupValues(shares=values.shares), shrinks=wanted.weight < now.weight)
 
-    def _write(self, resource: str, values: CgroupValues, *, shrinks: bool) -> WritePodCgroup:
+    def _write(self, values: CgroupValues, *, shrinks: bool) -> WritePodCgroup:
         facts = self.facts
         sandbox = sandbox_resources(facts.pod, facts.settings, exclusive_cpus=bool(facts.exclusive_cpus))
-        return WritePodCgroup(resource, values, shrinks, sandbox)
+        return WritePodCgroup(values, shrinks, sandbox)
 
-    def _updates(self, moving: list[Change], resource: str, *, shrinks: bool) -> Iterator[UpdateContainer]:
-        for change in moving:
-            name = change.container.name
-            given = targets.moved(self.given[name], change.after, resource)
-            sent = updates.runtime_update(
-                self.facts.pod,
-                change.container,
-                given,
-                self.facts.host,
-                self.facts.settings,
-                knows_cpu=change.is_recorded or resource != MEMORY,
-                exclusive_cpus=name in self.facts.exclusive_cpus,
-            )
-            step = UpdateContainer(resource, name, sent, shrinks, given)
-            if self._may(step):
-                self.given[name] = given
-                yield step
+    def _updates(self, changes: Iterable[Change], *, shrinks: bool) -> Iterator[UpdateContainer]:
+        for change in changes:
+            moves = self._moves(change, shrinks=shrinks)
+            together = updated(moves, change.container.name) not in self.failed
+            # What failed together is tried one by one: one of them may work.
+            for moved in [moves] if moves and together else [(each,) for each in moves]:
+                yield from self._update(change, moved, shrinks=shrinks)
 
-    def _record(self, resource: str) -> Iterator[RecordPodLevel]:
+    def _update(self, change: Change, moved: tuple[str, ...], *, shrinks: bool) -> Iterator[UpdateContainer]:
+        name = change.container.name
+        given = self.given[name]
+        for resource in moved:
+            given = targets.moved(given, change.after, resource)
+        sent = updates.runtime_update(
+            self.facts.pod,
+            change.container,
+            given,
+            self.facts.host,
+            self.facts.settings,
+            knows_cpu=change.is_recorded or CPU in moved,
+            exclusive_cpus=name in self.facts.exclusive_cpus,
+        )
+        step = UpdateContainer(moved, name, sent, shrinks, given)
+        if self._may(step):
+            self.given[name] = given
+            yield step
+
+    def _record(self) -> Iterator[RecordPodLevel]:
         wanted = self.facts.pod.spec.resources
         if wanted is None or self.failed or not self.facts.gates[POD_LEVEL]:
             return
-        before = targets.fixed(wanted) if self.level is None else self.level
-        if targets.differs(before, wanted, resource):
-            self.level = targets.moved(before, wanted, resource)
-            yield RecordPodLevel(resource, self.level)
+        level = before = targets.fixed(wanted) if self.level is None else self.level
+        for resource in PHASES:
+            if targets.differs(before, wanted, resource):
+                level = targets.moved(level, wanted, resource)
+        if level is not before:
+            yield RecordPodLevel(level)
+
+
+def _joined(writes: list[WritePodCgroup]) -> WritePodCgroup | None:
+    """Several writes as one."""
+    merged: dict[str, Any] = {}
+    for write in writes:
+        merged |= {name: value for name, value in msgspec.structs.asdict(write.values).items() if value}
+    return WritePodCgroup(CgroupValues(**merged), writes[0].shrinks, writes[0].sandbox) if writes else None

@@ -16,7 +16,7 @@ from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.names import CPU, MEMORY
 
 PHASES: Final = (MEMORY, CPU)
-"""Memory first, then cpu; each is a whole of its own."""
+"""The resources of a resize, in the order they are named and looked at."""
 
 
 class StopContainer(msgspec.Struct, frozen=True, tag=True):
@@ -31,12 +31,11 @@ class StopContainer(msgspec.Struct, frozen=True, tag=True):
 
 
 class WritePodCgroup(msgspec.Struct, frozen=True, tag=True):
-    """Write one file of the pod's cgroup, then tell the runtime the pod's resources (`sandbox`).
+    """Write files of the pod's cgroup, then tell the runtime the pod's resources (`sandbox`).
 
     Telling is best effort: an error of the runtime there does not fail the resize.
     """
 
-    resource: str
     values: CgroupValues
     shrinks: bool
     sandbox: RuntimeResources
@@ -50,7 +49,8 @@ class WritePodCgroup(msgspec.Struct, frozen=True, tag=True):
 class UpdateContainer(msgspec.Struct, frozen=True, tag=True):
     """Hand new values to the runtime, then record them."""
 
-    resource: str
+    moved: tuple[str, ...]
+    """Which resources change."""
     container: str
     resources: RuntimeResources
     shrinks: bool
@@ -60,22 +60,26 @@ class UpdateContainer(msgspec.Struct, frozen=True, tag=True):
     @property
     def subject(self) -> str:
         """What the step is about, unique in a plan."""
-        return f"{self.resource} of {self.container}"
+        return updated(self.moved, self.container)
 
 
 class RecordPodLevel(msgspec.Struct, frozen=True, tag=True):
-    """Record the pod-level values of one resource, whose phase is done."""
+    """Record the pod-level values: everything that depends on them is done."""
 
-    resource: str
     actuated: ResourceRequirements
 
     @property
     def subject(self) -> str:
         """What the step is about, unique in a plan."""
-        return f"record of the pod's {self.resource}"
+        return "record of the pod level"
 
 
 Step = StopContainer | WritePodCgroup | UpdateContainer | RecordPodLevel
+
+
+def updated(moved: tuple[str, ...], container: str) -> str:
+    """The subject of an update, for those who ask whether it failed."""
+    return f"{' and '.join(moved)} of {container}"
 
 
 def recorded(actuated: Allocation, step: Step) -> Allocation:
