@@ -138,7 +138,7 @@ async def test_logs_exec_and_port_forward(cluster: Cluster) -> None:
     await cluster.delete("web")
 
 
-WEB = "echo hello; busybox httpd -f -p 8080 -h /nowhere & trap 'exit 0' TERM; wait"
+WEB = "echo hello; busybox httpd -f -p 8080 -h /tmp & trap 'exit 0' TERM; wait"
 
 
 def _exit_code(kubectl: Kubectl, *arguments: str) -> int:
