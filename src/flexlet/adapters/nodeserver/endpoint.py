@@ -31,6 +31,8 @@ from flexlet.ports.cluster import Cluster
 from flexlet.ports.nodeviews import NodeViews
 from flexlet.ports.runtime import Images
 
+__all__ = ["Endpoint", "NodeRuntime", "Settings"]
+
 _DEBUGGING: Final = {"run", "exec", "attach", "portForward", "containerLogs", "runningpods", "logs"}
 _TALKING: Final = {"run", "exec", "attach", "portForward"}
 

@@ -8,7 +8,7 @@ import msgspec
 from flexlet.adapters.meters import Ledger
 from flexlet.adapters.nodeserver import process, wire
 from flexlet.adapters.nodeserver.routes import Route
-from flexlet.adapters.nodeserver.usage import BRIEF, DETAILED, FULL, Usage
+from flexlet.adapters.nodeserver.usage import BRIEF, DETAILED, FULL, LEAN, Usage
 from flexlet.adapters.nodeserver.wire import Answer, Request
 from flexlet.core.stats import cadvisor, exposition, resource
 from flexlet.core.stats.declared import PROBES
@@ -71,7 +71,7 @@ class Pages:
 
     async def _resource(self) -> list[Family]:
         try:
-            return resource.families(await self._usage.measure(self._views.to_measure(), BRIEF))
+            return resource.families(await self._usage.measure(self._views.to_measure(), LEAN))
         except FlexletError:
             return resource.families(None)
 

@@ -1,7 +1,7 @@
 """Measures the node: cgroups through their port, the rest from /proc and the file systems.
 
-Readings are taken when somebody asks, so an idle node does no work for monitoring. A rate needs an earlier
-reading; the one before is kept for that.
+Readings are taken when somebody asks, so an idle node does no work for monitoring. Between two pods the loop gets
+its turn. A rate needs an earlier reading; the one before is kept for that.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Final
 
 from flexlet.adapters.nodeserver.disks import Disks
 from flexlet.core.stats import procfiles, readings
-from flexlet.core.stats.cgroupfiles import DETAIL_FILES, USAGE_FILES
+from flexlet.core.stats.cgroupfiles import DETAIL_FILES, LEAN_FILES, USAGE_FILES
 from flexlet.core.stats.procfiles import InterfaceUse
 from flexlet.core.stats.readings import (
     CgroupReading,
@@ -31,11 +31,15 @@ ROOT: Final = ""
 _PROC_FILES: Final = ("meminfo", "loadavg", "stat", "self/cgroup", "1/net/dev")
 _LIMIT_FILES: Final = ("sys/kernel/pid_max", "sys/kernel/threads-max")
 
+LEAN: Final = "lean"
+"""CPU, memory and swap."""
 BRIEF: Final = "brief"
-"""CPU and memory only."""
+"""With their pressure."""
 FULL: Final = "full"
+"""With file systems, networks and processes."""
 DETAILED: Final = "detailed"
 """With what only ``/metrics/cadvisor`` shows."""
+_FILES: Final = {LEAN: LEAN_FILES, BRIEF: USAGE_FILES, FULL: USAGE_FILES, DETAILED: DETAIL_FILES}
 
 
 class Usage:
@@ -69,7 +73,7 @@ class Usage:
             systems=systems,
             pods=pods,
         )
-        if depth == BRIEF:
+        if depth in {LEAN, BRIEF}:
             return node
         return await asyncio.to_thread(self._disks.fill, node, source, await self._image_filesystems())
 
@@ -80,9 +84,8 @@ class Usage:
         seen: dict[str, CgroupReading],
         meminfo: Mapping[str, int] | None = None,
     ) -> CgroupReading | None:
-        names = DETAIL_FILES if depth == DETAILED else USAGE_FILES
         try:
-            files = await self._cgroups.read(path, names)
+            files = await self._cgroups.read(path, _FILES[depth])
         except HostError:
             return None
         reading = readings.read_cgroup(files, self._clock.now(), in_detail=depth == DETAILED)
@@ -101,6 +104,7 @@ class Usage:
     ) -> tuple[SystemReading, ...]:
         """The agent's own cgroup, if it has one, and that of all pods."""
         own = files.get("self/cgroup", "").strip().rpartition("::/")[2]
+        own = "" if ".." in own else own  # seen from inside a namespace, it has no name
         named = (("kubelet", own, self._started_at), ("pods", source.pods_cgroup, 0.0))
         return tuple(
             [
@@ -111,11 +115,14 @@ class Usage:
         )
 
     async def _pod(self, pod: PodSource, depth: str, seen: dict[str, CgroupReading]) -> PodReading:
+        await asyncio.sleep(0)  # files of cgroups are read without waiting for anything
         containers = tuple([await self._container(each, depth, seen) for each in pod.containers])
         processes: tuple[int, ...] = ()
-        if depth != BRIEF:
+        network = None
+        if depth in {FULL, DETAILED}:
             with contextlib.suppress(HostError):
                 processes = await self._cgroups.processes(pod.cgroup)
+            network = None if pod.host_network else await asyncio.to_thread(self._network, processes)
         return PodReading(
             namespace=pod.namespace,
             name=pod.name,
@@ -124,7 +131,7 @@ class Usage:
             started_at=pod.started_at,
             usage=await self._cgroup(pod.cgroup, depth, seen),
             containers=containers,
-            network=None if pod.host_network else await asyncio.to_thread(self._network, processes),
+            network=network,
             processes=len(processes) if processes else None,
         )
 

@@ -8,18 +8,18 @@ from typing import Final
 
 import msgspec
 
-USAGE_FILES: Final = (
+LEAN_FILES: Final = (
     "cpu.stat",
     "memory.current",
     "memory.max",
     "memory.stat",
     "memory.swap.current",
     "memory.swap.max",
-    "cpu.pressure",
-    "memory.pressure",
-    "io.pressure",
 )
-"""What a reading for ``/stats/summary`` and ``/metrics/resource`` is made of."""
+"""What ``/metrics/resource`` is made of, which somebody asks for every few seconds."""
+
+USAGE_FILES: Final = (*LEAN_FILES, "cpu.pressure", "memory.pressure", "io.pressure")
+"""What ``/stats/summary`` is made of."""
 
 DETAIL_FILES: Final = (
     *USAGE_FILES,
