@@ -27,6 +27,7 @@ from flexlet.core.agent.observations import (
     PodSeen,
     Shown,
 )
+from flexlet.core.agent.record import Backoff
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
@@ -34,6 +35,7 @@ from flexlet.core.runtime.shown import NOT_READY
 
 A, S = container("a"), sidecar("s")
 POD = pod(A, init=(S,))
+PAUSE = Backoff(delay_s=10, since=NOW)
 
 
 def test_another_uid_is_another_pod() -> None:
@@ -94,6 +96,7 @@ def test_a_look_shows_everything() -> None:
         hooked=frozenset({"a#9"}),
         stops={"a#0": 1.0, "a#9": 1.0},
         stopped_sandboxes=frozenset({"s0", "s9"}),
+        retries=dict.fromkeys(("stop/a#0", "stop/a#9", "remove/s0", "remove/s9", "volumes"), PAUSE),
     )
     cgroup = PodCgroup(weight=1, quota=-1, memory_max=-1)
     shown = look(run(A), has_cgroup=True, cgroup=cgroup, messages={"a#0": "bye"}, order=3)
@@ -112,6 +115,7 @@ def test_a_look_shows_everything() -> None:
         hooked=frozenset(),
         stops={"a#0": 1.0},
         stopped_sandboxes=frozenset({"s0"}),
+        retries=dict.fromkeys(("stop/a#0", "remove/s0", "volumes"), PAUSE),
     )
 
 

@@ -41,8 +41,9 @@ def folded(record: PodRecord, observation: PodObservation, setup: NodeSetup, now
             return Folded(sources.remembered(record, observation))
         case Shown():
             return Folded(looks.shown(record, observation, setup))
-        case PullBegan(container=name, image=image):
-            return Folded(record, (events.pulling(record.pod, name, image),))
+        case PullBegan(container=name, image=image, absent_secrets=absent):
+            told = events.without_secrets(record.pod, absent) if absent else ()
+            return Folded(record, (*told, events.pulling(record.pod, name, image)))
         case Finished():
             return Folded(*ends.finished(record, observation, setup, now))
 

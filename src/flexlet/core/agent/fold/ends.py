@@ -119,9 +119,7 @@ def _reported(record: PodRecord, deed: ReportStatus, failure: Failed | None, now
     return replace(record, retries={**record.retries, deed.key: wait})
 
 
-def _mounted(
-    record: PodRecord, deed: MountVolumes, failure: Failed | None, began_at: float, now: float
-) -> End:
+def _mounted(record: PodRecord, deed: MountVolumes, failure: Failed | None, began_at: float, now: float) -> End:
     if failure is None:
         next_at = now + delays.spread(record.uid, deed.key, delays.REFRESH_S, now)
         # What changed while they were made may not be in them.

@@ -1,5 +1,7 @@
 """What the runtime and the kernel show of a pod."""
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from flexlet.core.agent.observations import Shown
@@ -7,12 +9,16 @@ from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.runtime.shown import READY
 
+_BY_ID: Final = frozenset({"stop", "remove", "hook"})
+"""Kinds of deeds that are about one run or sandbox, whose names never come back."""
+
 
 def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
     """The record with the view in it, unless a newer one is there already."""
     if record.shown is not None and look.order < record.order:
         return record
     alive = {run.id for run in look.pod.containers}
+    sandboxes = {each.id for each in look.pod.sandboxes}
     return replace(
         record,
         shown=look.pod,
@@ -28,8 +34,15 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         replaced=record.replaced & alive,
         hooked=record.hooked & alive,
         stops={key: at for key, at in record.stops.items() if key in alive},
-        stopped_sandboxes=record.stopped_sandboxes & {each.id for each in look.pod.sandboxes},
+        stopped_sandboxes=record.stopped_sandboxes & sandboxes,
+        retries={key: wait for key, wait in record.retries.items() if _is_about(key, alive | sandboxes)},
     )
+
+
+def _is_about(key: str, there: set[str]) -> bool:
+    """Whether a key is about something that is there, or about no run or sandbox at all."""
+    kind, _, subject = key.partition("/")
+    return kind not in _BY_ID or subject in there
 
 
 def _ips(record: PodRecord, look: Shown, setup: NodeSetup) -> tuple[str, ...]:
