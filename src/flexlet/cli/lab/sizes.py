@@ -15,7 +15,7 @@ from flexlet.cli.options import kubeconfig_option
 
 if TYPE_CHECKING:
     from flexlet.core.lab.plans import Refused
-    from flexlet.engine.lab.sizing import Change
+    from flexlet.engine.lab.sizing import Change, Size
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -106,9 +106,12 @@ def _print(name: str, result: "Change | Refused", output: str) -> int:
 
     refusal = result if isinstance(result, Refused) else result.refusal
     if output == "json":
-        sizes = {} if isinstance(result, Refused) else {"before": result.before, "after": result.after}
-        document = {"name": name, **sizes, "refusal": refusal}
-        click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=2))
+        sizes = (
+            {}
+            if isinstance(result, Refused)
+            else {"before": _document(result.before), "after": _document(result.after)}
+        )
+        click.echo(msgspec.json.format(msgspec.json.encode({"name": name, **sizes, "refusal": refusal}), indent=2))
     elif not isinstance(result, Refused):
         for line in _lines(name, result):
             click.echo(line)
@@ -116,6 +119,14 @@ def _print(name: str, result: "Change | Refused", output: str) -> int:
         return 0
     say(f"refused ({refusal.reason}): {refusal.message}")
     return REFUSED
+
+
+def _document(size: "Size") -> dict[str, Any]:
+    inside = size.inside
+    guest = (
+        {"present": str(inside.present), "online": str(inside.online), "memory": inside.memory} if inside else None
+    )
+    return {"cpus": size.cpus, "memory": size.memory, "guest": guest}
 
 
 def _lines(name: str, change: "Change") -> list[str]:
