@@ -23,9 +23,9 @@ venv: $(STAMP) ## make the virtual environment
 test: $(STAMP) ## fast tests: no root, no QEMU, no Go
 	$(BIN)/python -m pytest -n auto
 
-test-cluster: $(STAMP) ## real kubectl against flexlet (builds kubectl once, which needs Go)
-	tools/kubernetes/build kubectl
-	$(BIN)/python -m pytest -m cluster -n auto
+test-cluster: $(STAMP) lab-tools ## a real Kubernetes: kubectl against flexlet, a VM node in its cluster (needs Go)
+	tools/kubernetes/build
+	$(BIN)/python -m pytest -m cluster -n 2 --dist loadfile
 
 test-vm: $(STAMP) lab-tools ## real machines: QEMU, cgroup v2, containerd, hot plug
 	$(BIN)/python -m pytest -m vm
