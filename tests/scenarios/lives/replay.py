@@ -5,6 +5,7 @@ and so is it done here. Times mean nothing otherwise: a simulated node starts a 
 """
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,7 @@ class Replay:
         self.told = Told()
         self._first = next(iter(life.manifests))
         self._changed = asyncio.Event()
+        self._is_ending = False
 
     async def live(self) -> Told:
         await asyncio.sleep(1)
@@ -107,6 +109,8 @@ class Replay:
             deletion_grace=meta.get("deletionGracePeriodSeconds"),
             status=found["status"],
         )
+        if self._is_ending and self._is_over():
+            return
         if not entries or msgspec.structs.replace(entry, t_s=entries[-1].t_s) != entries[-1]:
             entries.append(entry)
         self._changed.set()
@@ -177,26 +181,29 @@ class Replay:
         predicate = _SEEN.get(text) or self._like(step, name)
         end = asyncio.get_running_loop().time() + _PATIENCE_S
         while not predicate(await self._pod(name)):
-            self._changed.clear()
             left = end - asyncio.get_running_loop().time()
             assert left > 0, f"{self.life.name}: never seen of {name}: {what}: {await self._pod(name)}"
-            try:
-                async with asyncio.timeout(min(left, 1.0)):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+            await self._news(left)
 
     async def _see_the_end(self, last_step: float) -> None:
         """Recordings go on for a while after their last step; wait for what they saw last, if it comes."""
-        end = asyncio.get_running_loop().time() + 1 + max(0.0, self.life.watch[-1].t_s - last_step)
-        for name in self.life.manifests:
-            last = self.life.entries(name)[-1]
-            while shape(self.told.watch[name][-1].status) != shape(last.status):
-                left = end - asyncio.get_running_loop().time()
-                if left <= 0:
-                    break
-                await asyncio.sleep(min(left, 1.0))
+        self._is_ending = True
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 1 + max(0.0, self.life.watch[-1].t_s - last_step)
+        while not self._is_over() and loop.time() < end:
+            await self._news(end - loop.time())
         await idle()
+
+    def _is_over(self) -> bool:
+        told = {name: each[-1] for name, each in self.told.watch.items()}
+        last = {name: self.life.entries(name)[-1] for name in self.life.manifests}
+        return all(_is_like(told[name], last[name]) for name in last)
+
+    async def _news(self, most_s: float) -> None:
+        self._changed.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(most_s, 1.0)):
+                await self._changed.wait()
 
     async def _pod(self, name: str) -> Json | None:
         try:
@@ -309,6 +316,16 @@ def shape(status: Json) -> Any:
         for name in lists
         for each in status.get(name, ())
     ]
+
+
+def _is_like(told: Entry, recorded: Entry) -> bool:
+    same = (told.type, told.generation) == (recorded.type, recorded.generation)
+    return same and _told_of(told.status) == _told_of(recorded.status)
+
+
+def _told_of(status: Json) -> Any:
+    kinds = [(each["type"], each["status"]) for each in status.get("conditions", ())]
+    return shape(status), status.get("observedGeneration"), kinds
 
 
 def _state(state: Json) -> Any:

@@ -48,7 +48,7 @@ class Containerd:
         self.sandboxes: dict[str, SandboxRecord] = {}
         self.containers: dict[str, ContainerRecord] = {}
         self.warm_up_s = 0.0
-        """How long a container's process takes to do its first work."""
+        """How long a process takes to do its first work, a container's own as well as one started later."""
         self.listeners: list[list[str]] = []
         self._identities = itertools.count(1)
         self._addresses = itertools.count(2)
@@ -137,7 +137,7 @@ class Containerd:
         inside = self._inside(container, out, err)
         answer = container.program.execs.get(tuple(command)) if container.program else None
         body = programs.exec_body(answer, inside) if answer else shell.body(tuple(command), inside)
-        return self._family(container).start(body, on_exit=on_exit)
+        return self._family(container).start(self._warmed_up(body), on_exit=on_exit)
 
     def _body(self, container: ContainerRecord) -> Start:
         command = (*container.config.command, *container.config.args)

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from flexlet.api import decode
 from flexlet.api.node import Node
+from flexlet.api.quantity import Quantity
 from flexlet.core.agent import orphans
 from flexlet.core.agent.containers import sandbox
 from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.agent.world import active
+from flexlet.core.cgroups.root import PIDS
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
@@ -57,7 +59,10 @@ class Cgroups:
 
     async def hold(self, machine: Machine) -> None:
         """Hold all pods together to what the machine has."""
-        await self._tree.node(node_capacity(self._settings, machine, {}), machine.hugepages)
+        capacity = node_capacity(self._settings, machine, {})
+        if machine.pids:
+            capacity[PIDS] = Quantity.of_bytes(machine.pids)
+        await self._tree.node(capacity, machine.hugepages)
         self._held, self._repair_at = machine, self._clock.monotonic() + _REPAIR_S
         self._selfview.tell(enforcement="")
 

@@ -20,8 +20,9 @@ _LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContain
 
 
 class Before(msgspec.Struct, frozen=True, kw_only=True):
-    """Phase and texts, times of conditions by type, and the statuses of containers by name."""
+    """Generation, phase and texts, times of conditions by type, and the statuses of containers by name."""
 
+    generation: int = 0
     phase: str = ""
     reason: str = ""
     message: str = ""
@@ -44,6 +45,7 @@ def known(record: PodRecord) -> Before:
 
 def _of_report(status: Json) -> Before:
     return Before(
+        generation=status.get("observedGeneration", 0),
         phase=status.get("phase", ""),
         reason=status.get("reason", ""),
         message=status.get("message", ""),
@@ -64,6 +66,7 @@ def _of_copy(status: NodePodStatus) -> Before:
         *status.ephemeral_container_statuses,
     )
     return Before(
+        generation=status.observed_generation,
         phase=status.phase,
         reason=status.reason,
         message=status.message,

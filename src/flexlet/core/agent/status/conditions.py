@@ -39,14 +39,14 @@ _YES: Final = (_TRUE, "", "")
 
 
 def conditions(
-    record: PodRecord, before: Before, entries: Mapping[str, Json], phase: str, now: float
+    record: PodRecord, before: Before, entries: Mapping[str, Json], phase: str, generation: int, now: float
 ) -> list[dict[str, Any]]:
     """All conditions of a pod in the given phase."""
     pod = record.pod
     found = [decode.to_value(each) for each in pod.status.conditions if each.type not in OURS]
     if not record.stopped:
         found += [decode.to_value(each) for each in resize.rendered(record.resize)]
-    writer = _Writer(pod.metadata.generation, before, now)
+    writer = _Writer(generation, before, now)
     if record.stopped and record.ending is not None and record.ending.disruption:
         disrupted = writer.condition(DISRUPTION, (_TRUE, "TerminationByKubelet", record.ending.disruption))
         found = [*(each for each in found if each["type"] != DISRUPTION), disrupted]

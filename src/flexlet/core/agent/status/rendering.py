@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from flexlet.api import age
 from flexlet.api.nodepod import NodePod
+from flexlet.api.pod import ResourceRequirements
 from flexlet.core.agent import runs
 from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.record import REJECTED, PodRecord
@@ -27,39 +28,60 @@ from flexlet.core.runtime.shown import READY
 def render(record: PodRecord, setup: NodeSetup, now: float) -> dict[str, Any]:
     """The status as JSON; times that did not change are carried over from what was reported last."""
     known = before.known(record)
-    status = _identity(record, known, now)
+    allocated = _allocated(record, setup)
+    generation = _generation(record, allocated, known)
+    status = _identity(record, known, generation, now)
     if record.admission == REJECTED:
         return status | _rejection(record)
-    allocated = _allocated(record, setup)
     lists = containers.statuses(containers.view(record, setup, known, allocated))
     entries = {entry["name"]: entry for found in lists.values() for entry in found}
     reached = _phase(record, known, entries)
-    status["conditions"] = conditions(record, known, entries, reached, now)
+    status["conditions"] = conditions(record, known, entries, reached, generation, now)
     if record.stopped and record.source != FILE:
         last.close(record.pod, lists)
         reached = reached if reached in TERMINAL else phase.FAILED
     status |= _told_phase(record, known, reached)
     status |= lists
     status |= _addresses(record, setup, known)
-    kernel = Kernel(driver=setup.driver)
-    resources = readback.pod_resources(
+    return status | readback.pod_fields(allocated, _resources(record, allocated, setup), setup.gates)
+
+
+def _resources(record: PodRecord, allocated: NodePod, setup: NodeSetup) -> ResourceRequirements:
+    """What the pod as a whole has; what it had last once it has ended."""
+    previous = record.pod.status.resources
+    if record.stopped and previous is not None:
+        return previous
+    return readback.pod_resources(
         allocated,
         record.actuated,
         record.cgroup,
-        record.pod.status.resources,
+        previous,
         settings=setup.cgroups,
-        kernel=kernel,
+        kernel=Kernel(driver=setup.driver),
     )
-    return status | readback.pod_fields(allocated, resources, setup.gates)
 
 
-def _identity(record: PodRecord, known: Before, now: float) -> Json:
+def _generation(record: PodRecord, allocated: NodePod, known: Before) -> int:
+    """Which generation the status speaks of: not of one whose resize is neither granted nor refused yet.
+
+    Who sees the newest generation without a word about its resize takes it for done.
+    """
+    newest = record.pod.metadata.generation
+    leaves = record.stopping_since is not None or record.pod.metadata.deletion_timestamp is not None
+    if leaves or record.allocation is None or allocated.spec == record.pod.spec:
+        return newest
+    pending = record.resize.pending
+    is_decided = pending is not None and pending.observed_generation == newest
+    return newest if is_decided else known.generation or newest
+
+
+def _identity(record: PodRecord, known: Before, generation: int, now: float) -> Json:
     status: Json = {
         "qosClass": qos.recorded_qos_class(record.pod),
         "startTime": known.start_time or record.started_at or age.format_seconds(now),
     }
-    if record.pod.metadata.generation:
-        status["observedGeneration"] = record.pod.metadata.generation
+    if generation:
+        status["observedGeneration"] = generation
     return status
 
 
