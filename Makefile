@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+NODE   ?= vm
+
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,8 +50,8 @@ format: $(STAMP) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-up: $(STAMP) lab-tools ## start a cluster in one process, its node in a virtual machine (Ctrl-C stops it)
-	$(BIN)/flexlet up --data .flexlet
+up: $(STAMP) $(if $(filter vm%,$(NODE)),lab-tools) ## start a cluster; its node is a VM, or simulated: make up NODE=hollow=3
+	$(BIN)/flexlet up --data .flexlet --node $(NODE)
 
 demo: $(STAMP) lab-tools ## see it work: a real machine, a real runtime, resized and grown while they run
 	$(BIN)/flexlet demo
