@@ -10,7 +10,9 @@ from flexlet.adapters import image
 
 FILES = Path(image.__file__).parent / "files"
 SCRIPTS = sorted(
-    path for path in FILES.rglob("*") if path.is_file() and path.suffix == "" and path.name != "inittab"
+    path
+    for path in FILES.rglob("*")
+    if path.is_file() and not path.name.startswith(("inittab", "cni.", "containerd."))
 )
 
 
@@ -20,8 +22,9 @@ def test_scripts_parse(path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
 
 
-def test_init_starts_scripts_that_exist() -> None:
-    text = (FILES / "guest/inittab").read_text()
+@pytest.mark.parametrize("inittab", ["inittab", "inittab.seed"])
+def test_init_starts_scripts_that_exist(inittab: str) -> None:
+    text = (FILES / "guest" / inittab).read_text()
     started = re.findall(r"^::\w+:/opt/flexlet/guest/(\w+)", text, re.MULTILINE)
     assert len(started) == len([line for line in text.splitlines() if not line.startswith("#")])
     assert {name for name in started if not (FILES / "guest" / name).is_file()} == set()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from flexlet.adapters.image import cache, layer, recipe, rootfs, tools
+from flexlet.adapters.image import cache, layer, recipe, rootfs, seed, tools
 from flexlet.adapters.image.progress import Progress
 
 
@@ -33,5 +33,6 @@ def _folder(store: Path, progress: Progress) -> Path:
     def build(target: Path) -> None:
         tools.require()
         rootfs.build(wanted, target, progress)
+        seed.plant(target, progress)
 
     return cache.obtain(store / "images", recipe.digest(wanted), build, progress)

@@ -9,19 +9,16 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 import flexlet
-from flexlet.adapters.image import cache, guestpython, oci, program, wheels
+from flexlet.adapters.image import cache, guestdisk, guestpython, wheels
 from flexlet.adapters.image.progress import Progress
 
 _KEPT = 5
-_BLOCK = 4096
 _LAUNCHER = '#!/bin/sh\nexec /usr/bin/python3 -s -m flexlet "$@"\n'
-_DISK_OPTIONS = ("-O", "^has_journal,^metadata_csum,^64bit,^resize_inode", "-m", "0")
 
 
 def ensure(store: Path, image: Path, progress: Progress) -> Path:
@@ -33,7 +30,7 @@ def ensure(store: Path, image: Path, progress: Progress) -> Path:
         progress("packing flexlet for the guest")
         site = _site(store, image, pins, progress)
         _fill(target / "tree", source, site, image, before=cache.newest(store / "layers"))
-        _make_disk(target / "tree", target / "code.img")
+        guestdisk.make(target / "tree", target / "code.img")
         (target / "tree/site/flexlet").rename(target / "flexlet")
         shutil.rmtree(target / "tree")
 
@@ -73,20 +70,7 @@ def _fill(tree: Path, source: Path, site: Path, image: Path, before: Path | None
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     changed = guestpython.reuse(package, before / "flexlet") if before else sorted(package.rglob("*.py"))
     guestpython.compile_all(image, changed, tree / "site")
-    shutil.copytree(str(files(__package__).joinpath("files/guest")), tree / "guest")
-    for script in (tree / "guest").iterdir():
-        script.chmod(0o755)
     (tree / "bin").mkdir()
     (tree / "bin/flexlet").write_text(_LAUNCHER)
     (tree / "bin/flexlet").chmod(0o755)
-    (tree / "images").mkdir()
-    [archive] = oci.write_archives(tree / "images", image / "busybox")
-    (tree / "images/id").write_text(hashlib.sha256(archive.read_bytes()).hexdigest())
-
-
-def _make_disk(tree: Path, disk: Path) -> None:
-    entries = [Path(folder, name) for folder, inner, names in os.walk(tree) for name in (*inner, *names)]
-    blocks = sum(path.lstat().st_size // _BLOCK + 2 for path in entries)
-    size, inodes = str(blocks * 11 // 10 + 1024), str(len(entries) + 64)
-    command = [program.find("mke2fs"), "-q", "-t", "ext4", "-b", str(_BLOCK), "-N", inodes, *_DISK_OPTIONS]
-    program.run([*command, "-d", str(tree), str(disk), size])
+    guestdisk.fill(tree, image)

@@ -33,7 +33,7 @@ class Recipe(msgspec.Struct, frozen=True):
     excluded: tuple[str, ...] = ("/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*")
     kernel_suite: str = "bookworm"
     kernel: str = "linux-image-cloud-amd64"
-    first_modules: tuple[str, ...] = ("virtio_pci", "virtio_blk")
+    first_modules: tuple[str, ...] = ("virtio_pci", "virtio_blk", "virtio_console", "virtio_net")
     disk_bytes: int = 8 << 30
     # No lazy work is left to the guest, and no checksums for it to compute: both cost emulated CPU.
     disk_options: tuple[str, ...] = ("-O", "^metadata_csum,^64bit", "-J", "size=16", "-m", "0", "-N", "131072")

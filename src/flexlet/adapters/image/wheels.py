@@ -23,8 +23,6 @@ _PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in range(_NEWEST_GLIBC, 4,
 _TARGET = ["--only-binary=:all:", "--implementation=cp", "--python-version=3.13"]
 _TARGET += [f"--abi={abi}" for abi in ("cp313", "abi3", "none")]
 _TARGET += [f"--platform={name}" for name in (*_PLATFORMS, "manylinux2014_x86_64", "manylinux1_x86_64")]
-# What the node agent imports beside the declared requirements, as far as it is installed.
-_AGENT = ("asyncinotify", "grpcio", "jsonpatch", "prometheus-client", "protobuf", "qemu.qmp")
 _REQUIREMENT = re.compile(r"\s*(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^]]*)])?[^;]*(?:;(?P<marker>.*))?")
 
 
@@ -70,8 +68,8 @@ def _declared(source: Path) -> list[tuple[str, frozenset[str]]]:
     if project.exists():
         table = tomllib.loads(project.read_text())["project"]
         fast = table.get("optional-dependencies", {}).get("fast", [])
-        return _wanted([*table["dependencies"], *fast, *_AGENT], frozenset())
-    return _wanted([*(metadata.requires("flexlet") or ()), *_AGENT], frozenset({"fast"}))
+        return _wanted([*table["dependencies"], *fast], frozenset())
+    return _wanted(metadata.requires("flexlet") or (), frozenset({"fast"}))
 
 
 def _wanted(requirements: Iterable[str], extras: frozenset[str]) -> list[tuple[str, frozenset[str]]]:
