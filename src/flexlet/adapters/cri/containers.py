@@ -93,7 +93,7 @@ def container_config(config: ContainerConfig) -> pb.ContainerConfig:
         command=config.command,
         args=config.args,
         working_dir=config.working_dir,
-        envs=[pb.KeyValue(key=name, value=value.encode()) for name, value in config.envs],
+        envs=[pb.KeyValue(key=name, value=value.encode(errors="surrogateescape")) for name, value in config.envs],
         mounts=[_mount(each) for each in config.mounts],
         devices=[
             pb.Device(container_path=each.container_path, host_path=each.host_path, permissions=each.permissions)

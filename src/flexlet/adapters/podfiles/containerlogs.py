@@ -11,7 +11,7 @@ _CHUNK: Final = 64 * 1024
 
 def highest(directory: Path) -> int | None:
     """The highest restart count in the names of a container's logs."""
-    counts = [int(found[1]) for each in _listed(directory) if (found := _LOG.match(each.name))]
+    counts = [int(found[1]) for each in _listed(directory) if (found := _LOG.match(each.name)) and each.is_file()]
     return max(counts, default=None)
 
 
@@ -44,8 +44,8 @@ def tail(log: Path, lines: int, limit_bytes: int) -> str:
         return ""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _CHUNK))
-        raw = file.read().decode(errors="replace").splitlines()
-    said = "".join(_text(line) for line in raw[-lines:])
+        raw = file.read().decode(errors="replace").removesuffix("\n").split("\n")
+    said = "".join(_text(line) for line in raw[-lines:] if line)
     return said.encode()[-limit_bytes:].decode(errors="ignore")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -33,15 +34,16 @@ class PodDirectories:
 
     def _prepare(self, uid: str, contents: Sequence[VolumeContent], fs_group: int | None) -> None:
         pod = self._pods / uid
-        for name in ("volumes", "plugins"):
-            (pod / name).mkdir(parents=True, exist_ok=True, mode=0o750)
+        self._pods.mkdir(parents=True, exist_ok=True)
+        for path in (pod, pod / "volumes", pod / "plugins"):
+            path.mkdir(exist_ok=True, mode=0o750)
         for content in contents:
             volumes.lay_out(pod / "volumes", content, self._mounter, fs_group, self._clock.now())
 
     async def subpath(self, uid: str, volume_path: str, sub_path: str, container: str, index: int) -> str:
         """A stable host path for a path inside a volume."""
         volume = Path(volume_path)
-        place = self._pods / uid / "volume-subpaths" / volume.name / container / str(index)
+        place = self._pods / uid / "volume-subpaths" / (volume.name or "root") / container / str(index)
         return str(await _threaded(subpaths.held, volume, sub_path, place, self._mounter))
 
     async def remove_volumes(self, uid: str) -> None:
@@ -51,24 +53,20 @@ class PodDirectories:
     def _remove_volumes(self, uid: str) -> None:
         pod = self._pods / uid
         for part in ("volume-subpaths", "volumes"):
-            self._unmount_below(pod / part)
-            if (pod / part).exists():
-                shutil.rmtree(pod / part)
+            self._remove(pod / part)
 
-    def _unmount_below(self, directory: Path) -> None:
-        """The deepest first; without this a removal would empty what is mounted."""
-        for path in sorted(directory.rglob("*"), key=lambda each: -len(each.parts)):
-            if not path.is_symlink():
-                self._mounter.unmount(path)
+    def _remove(self, directory: Path) -> None:
+        """Without unmounting first a removal would empty what is mounted."""
+        self._mounter.unmount_below(directory)
+        if directory.exists():
+            shutil.rmtree(directory)
 
     async def remove_pod(self, uid: str) -> None:
         """Remove the pod's directory, volumes included."""
         await _threaded(self._remove_pod, uid)
 
     def _remove_pod(self, uid: str) -> None:
-        self._remove_volumes(uid)
-        if (self._pods / uid).exists():
-            shutil.rmtree(self._pods / uid)
+        self._remove(self._pods / uid)
 
     async def known(self) -> tuple[str, ...]:
         """Uids of the pods that have a directory."""
@@ -87,7 +85,7 @@ class PodDirectories:
         return str(path)
 
     async def read_end(self, path: str, limit_bytes: int) -> str:
-        """The first bytes of a file."""
+        """The last bytes of a file; if it cannot be read, why not."""
         return await _threaded(_read, Path(path), limit_bytes)
 
     async def make_log_directory(self, directory: str, container: str = "") -> None:
@@ -123,9 +121,14 @@ def _write(path: Path, text: str, mode: int) -> None:
 
 
 def _read(path: Path, limit_bytes: int) -> str:
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        return file.read(limit_bytes).decode(errors="replace")
-    return ""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
+            return file.read(limit_bytes).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"Error on reading termination log {path}: {error.strerror}"
 
 
 async def _threaded(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

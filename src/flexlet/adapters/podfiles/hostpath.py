@@ -1,4 +1,7 @@
-"""Paths of the host that pods name: checked, or made, as their type says."""
+"""Paths of the host that pods name: checked, or made, as their type says.
+
+Without a type nothing is checked; a path that is missing is then left to the runtime, which makes a directory.
+"""
 
 import stat
 from pathlib import Path
@@ -18,26 +21,23 @@ _KINDS: Final = {
 def ensure(path: str, kind: str) -> None:
     """Check the path, make it if its type allows; HostError says what it is not."""
     place = Path(path)
-    if kind == "DirectoryOrCreate":
-        if not place.exists():
-            place.mkdir(mode=0o755, parents=True)
-        kind = "Directory"
-    elif kind == "FileOrCreate":
-        if not place.exists():
-            place.touch(mode=0o644)
-        kind = "File"
-    elif not kind and not place.exists():
-        # Without a type nothing is checked, but the runtime needs something to mount.
+    if ".." in path.split("/"):
+        raise HostError(f"invalid HostPath `{path}`: must not contain '..'")
+    if kind == "DirectoryOrCreate" and not place.exists():
         place.mkdir(mode=0o755, parents=True)
-    if kind:
-        _check(place, kind)
+    elif kind == "FileOrCreate" and not place.exists():
+        place.touch(mode=0o644)
+    elif kind:
+        _check(path, kind.removesuffix("OrCreate"))
 
 
-def _check(place: Path, kind: str) -> None:
+def _check(path: str, kind: str) -> None:
+    if kind not in _KINDS:
+        raise HostError(f"{kind} is an invalid volume type")
     holds, words = _KINDS[kind]
     try:
-        mode = place.stat().st_mode
-    except FileNotFoundError:
+        mode = Path(path).stat().st_mode
+    except OSError:
         mode = 0
     if not holds(mode):
-        raise HostError(f"hostPath type check failed: {place} is not {words}")
+        raise HostError(f"hostPath type check failed: {path} is not {words}")

@@ -1,32 +1,56 @@
 """Lay a pod's volumes out on disk."""
 
 import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from flexlet.adapters.podfiles import atomic, hostpath
 from flexlet.adapters.podfiles.mounting import Mounter
 from flexlet.core.agent.containers.contents import EmptyDirectory, FileSet, HostDirectory, VolumeContent
+
+_WRITABLE: Final = 0o660
+_READABLE: Final = 0o440
+_ENTER: Final = 0o110 | stat.S_ISGID
+"""Of directories: what is made in them later stays the group's."""
 
 
 def lay_out(volumes: Path, content: VolumeContent, mounter: Mounter, fs_group: int | None, stamp: float) -> None:
     """Make one volume, or bring it up to date."""
     match content:
         case EmptyDirectory():
-            path = volumes / "kubernetes.io~empty-dir" / content.name
-            if _make(path, content.mode) and content.in_memory:
-                mounter.tmpfs(path, content.size_bytes)
-                path.chmod(content.mode)
-            _own(path, fs_group, recursive=False)
+            _empty(volumes / "kubernetes.io~empty-dir" / content.name, content, mounter, fs_group)
         case HostDirectory():
             hostpath.ensure(content.path, content.type)
         case FileSet():
-            path = volumes / f"kubernetes.io~{content.plugin}" / content.name
-            _make(path, 0o777)
-            if content.in_memory:
-                mounter.tmpfs(path, content.size_bytes)
-                path.chmod(0o1777)
-            if atomic.replace(path, content.files, stamp):
-                _own(path, fs_group, recursive=True)
+            _files(volumes / f"kubernetes.io~{content.plugin}" / content.name, content, mounter, fs_group, stamp)
+
+
+def _empty(path: Path, content: EmptyDirectory, mounter: Mounter, fs_group: int | None) -> None:
+    """Made once; from then on it belongs to the pod, whatever mode that gives it."""
+    if not content.in_memory and path.is_dir():
+        return
+    if not content.in_memory:
+        # Complete before it has its name: what a crash leaves half made is not taken for the volume.
+        beside = path.with_name(f".{path.name}")
+        _make(beside, content.mode)
+        _own(beside, fs_group, _WRITABLE)
+        beside.rename(path)
+        return
+    is_new = _make(path, content.mode)
+    if mounter.tmpfs(path, content.size_bytes) or is_new:
+        path.chmod(content.mode)
+        _own(path, fs_group, _WRITABLE)
+
+
+def _files(path: Path, content: FileSet, mounter: Mounter, fs_group: int | None, stamp: float) -> None:
+    _make(path, 0o777)
+    if content.in_memory:
+        mounter.tmpfs(path, content.size_bytes)
+    for name in content.nested:
+        (path / name).mkdir(parents=True, exist_ok=True, mode=0o755)
+    atomic.replace(path, content.files, stamp, lambda directory: _own(directory, fs_group, _READABLE))
 
 
 def _make(path: Path, mode: int) -> bool:
@@ -38,14 +62,18 @@ def _make(path: Path, mode: int) -> bool:
     return True
 
 
-def _own(path: Path, group: int | None, *, recursive: bool) -> None:
-    """Give the volume to the pod's group: readable, and new files in it stay the group's."""
+def _own(directory: Path, group: int | None, mask: int) -> None:
+    """Give the volume to the pod's group, from the leaves up."""
     if group is None:
         return
-    found = [path, *(each for each in path.rglob("*"))] if recursive else [path]
-    for each in found:
-        os.chown(each, -1, group, follow_symlinks=False)
-        if each.is_symlink():
-            continue
-        mode = each.stat().st_mode
-        each.chmod(mode | (0o2770 if each.is_dir() else 0o440))
+    for path in (*_below(directory), directory):
+        os.chown(path, -1, group, follow_symlinks=False)
+        mode = path.lstat().st_mode
+        if not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) | mask | (_ENTER if stat.S_ISDIR(mode) else 0))
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    for root, directories, files in os.walk(directory, topdown=False):
+        for name in (*files, *directories):
+            yield Path(root) / name

@@ -10,6 +10,7 @@ from flexlet.api import duration
 from flexlet.api.nodepod import NodePod
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import runs
+from flexlet.core.agent.containers import keyring
 from flexlet.core.agent.containers.names import full_name
 from flexlet.core.resize.events import NORMAL, WARNING, about
 
@@ -38,6 +39,11 @@ def of_container(pod: NodePod, name: str, kind: str, reason: str, message: str) 
 def pulling(pod: NodePod, name: str, image: str) -> RecordEvent:
     """An image is being fetched."""
     return of_container(pod, name, NORMAL, "Pulling", f'Pulling image "{image}"')
+
+
+def without_secrets(pod: NodePod, absent: tuple[str, ...]) -> tuple[RecordEvent, ...]:
+    """An image is being fetched although the pod's pull secrets are not all there."""
+    return (of_pod(pod, WARNING, "FailedToRetrieveImagePullSecret", keyring.missing_text(absent)),)
 
 
 def present(pod: NodePod, name: str, image: str) -> RecordEvent:

@@ -87,11 +87,13 @@ class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class PullBegan(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """A PullImage found that it must fetch, and does so now."""
+    """A PullImage found that it must fetch, and does so as soon as it is its turn."""
 
     uid: str
     container: str
     image: str
+    absent_secrets: tuple[str, ...] = ()
+    """Pull secrets that the pod names and that are not there."""
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True, kw_only=True):

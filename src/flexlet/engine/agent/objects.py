@@ -14,7 +14,7 @@ import msgspec
 from flexlet.api import age
 from flexlet.api.nodepod import NodePod
 from flexlet.api.status import NotFound
-from flexlet.core.agent.containers.contents import Material, Reference, TokenRequest
+from flexlet.core.agent.containers.contents import Content, Material, Reference, TokenRequest
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster, Ref
 
@@ -24,7 +24,7 @@ _FRESH_S: Final = 1.0
 _SPENT: Final = 0.8
 _MOST: Final = 2000
 
-_Kept = tuple[float, dict[str, bytes] | None]
+_Kept = tuple[float, Content | None]
 
 
 class Objects:
@@ -43,7 +43,7 @@ class Objects:
         objects = {each: await self._object(pod.metadata.namespace, each) for each in references}
         return Material(objects=objects, tokens={each: await self._token(pod, each) for each in tokens})
 
-    async def _object(self, namespace: str, reference: Reference) -> dict[str, bytes] | None:
+    async def _object(self, namespace: str, reference: Reference) -> Content | None:
         key = (namespace, reference)
         kept = self._kept.get(key)
         now = self._clock.monotonic()
@@ -53,12 +53,12 @@ class Objects:
             kept = self._kept[key] = (now, await self._fetch(namespace, reference))
         return kept[1]
 
-    async def _fetch(self, namespace: str, reference: Reference) -> dict[str, bytes] | None:
+    async def _fetch(self, namespace: str, reference: Reference) -> Content | None:
         try:
             raw = await self._cluster.get(_REFS[reference.kind], namespace, reference.name)
         except NotFound:
             return None
-        return _data(msgspec.json.decode(raw), reference.kind)
+        return _content(msgspec.json.decode(raw), reference.kind)
 
     async def _token(self, pod: NodePod, request: TokenRequest) -> str:
         key = (pod.metadata.uid, request)
@@ -82,12 +82,16 @@ class Objects:
             del self._tokens[key]
 
 
-def _data(found: dict[str, Any], kind: str) -> dict[str, bytes]:
-    """Keys to bytes; text and binary keys of a ConfigMap are one."""
+def _content(found: dict[str, Any], kind: str) -> Content:
+    """What an object holds; values of a Secret and binary ones of a ConfigMap travel as base64."""
+    data: dict[str, str] = found.get("data") or {}
     if kind == "Secret":
-        return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
-    texts = {key: value.encode() for key, value in (found.get("data") or {}).items()}
-    return texts | {key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()}
+        return Content(_plain(data), type=found.get("type") or "")
+    return Content({key: value.encode() for key, value in data.items()}, _plain(found.get("binaryData") or {}))
+
+
+def _plain(values: dict[str, str]) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in values.items()}
 
 
 def _token_body(pod: NodePod, request: TokenRequest) -> dict[str, Any]:

@@ -81,14 +81,16 @@ def _annotations(pod: NodePod, container: NodeContainer, attempt: int) -> dict[s
     grace = pod.spec.termination_grace_period_seconds
     deletion = pod.metadata.deletion_grace_period_seconds
     hook = container.lifecycle.pre_stop if container.lifecycle is not None else None
-    found = {
+    always = {
         names.HASH: names.container_hash(container),
         names.RESTART_COUNT: str(attempt),
         names.MESSAGE_PATH: container.termination_message_path,
         names.MESSAGE_POLICY: container.termination_message_policy,
+    }
+    found = {
         names.GRACE: "" if grace is None else str(grace),
         names.DELETION_GRACE: "" if deletion is None else str(deletion),
         names.PRE_STOP: "" if hook is None else decode.to_json(hook).decode(),
         names.PORTS: decode.to_json(container.ports).decode() if container.ports else "",
     }
-    return {key: value for key, value in found.items() if value}
+    return always | {key: value for key, value in found.items() if value}

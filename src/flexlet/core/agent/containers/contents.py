@@ -1,5 +1,7 @@
 """What a pod's volumes consist of, ready to be laid out on disk, and what they are made from."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -18,10 +20,19 @@ class TokenRequest(msgspec.Struct, frozen=True):
     expiration_s: int = 3600
 
 
-class Material(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fetched: data by reference (None: there is no such object), and tokens by request."""
+class Content(msgspec.Struct, frozen=True):
+    """What an object holds. The binary keys of a ConfigMap are apart: they become files, never variables."""
 
-    objects: dict[Reference, dict[str, bytes] | None] = {}
+    data: dict[str, bytes]
+    binary: dict[str, bytes] = {}
+    type: str = ""
+    """Of a Secret."""
+
+
+class Material(msgspec.Struct, frozen=True, kw_only=True):
+    """What was fetched: contents by reference (None: there is no such object), and tokens by request."""
+
+    objects: dict[Reference, Content | None] = {}
     tokens: dict[TokenRequest, str] = {}
 
 
@@ -32,11 +43,19 @@ class Problem(msgspec.Struct, frozen=True):
     subject: str = ""
 
 
+def joined(problems: Sequence[Problem]) -> Problem:
+    """Several problems as one, the way Kubernetes lists errors; equal ones are named once."""
+    texts = dict.fromkeys(each.message for each in problems)
+    return Problem(", ".join(texts)) if len(texts) == 1 else Problem(f"[{', '.join(texts)}]")
+
+
 class File(msgspec.Struct, frozen=True):
     """A file of a volume."""
 
     data: bytes
     mode: int
+    user: int | None = None
+    """Who owns it; None: whoever makes it."""
 
 
 class EmptyDirectory(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +85,8 @@ class FileSet(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, File]
     in_memory: bool = True
     size_bytes: int | None = None
-    refresh_at: float | None = None
-    """When a token in it must be renewed."""
+    nested: tuple[str, ...] = ()
+    """Directories in it on which containers mount other volumes: it is read-only, nobody can make them later."""
 
 
 VolumeContent = EmptyDirectory | HostDirectory | FileSet

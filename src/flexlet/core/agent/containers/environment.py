@@ -1,6 +1,12 @@
-"""A container's environment: services, whole objects, then single variables, later ones seeing earlier ones."""
+"""A container's environment: services, whole objects, then single variables, later ones seeing earlier ones.
+
+Values that come from elsewhere are never expanded. Bytes that are no text travel as they are: they are kept as
+surrogates until the runtime is given them.
+"""
 
 from collections.abc import Iterator
+
+import msgspec
 
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.nodepod.container import EnvSource, KeySelector
@@ -10,6 +16,8 @@ from flexlet.core.agent.setup import NodeSetup
 
 CONFIG_MAP = "ConfigMap"
 SECRET = "Secret"  # noqa: S105 the kind's name
+
+Variables = tuple[tuple[str, str], ...]
 
 
 def references(container: NodeContainer) -> frozenset[Reference]:
@@ -31,24 +39,37 @@ def _references(container: NodeContainer) -> Iterator[Reference]:
             yield Reference(SECRET, source.secret_key_ref.name)
 
 
+class _Sources(msgspec.Struct, frozen=True):
+    """Where values come from."""
+
+    pod: NodePod
+    container: NodeContainer
+    setup: NodeSetup
+    material: Material
+    ips: tuple[str, ...]
+
+
 def resolve(
     pod: NodePod, container: NodeContainer, setup: NodeSetup, material: Material, ips: tuple[str, ...]
-) -> tuple[tuple[str, str], ...] | Problem:
+) -> Variables | Problem:
     """All variables, sorted by name; the first thing that is missing is the problem."""
+    sources = _Sources(pod, container, setup, material, ips)
+    links = services.variables(pod, setup)
     found = _whole_objects(container, material)
     if isinstance(found, Problem):
         return found
-    links = services.variables(pod, setup)
+    known = {**links, **found}
     for variable in container.env:
-        if variable.value_from is None:
-            found[variable.name] = expansion.expanded(variable.value, {**links, **found})
-            continue
-        value = _value(pod, container, setup, material, ips, variable.value_from)
+        value: str | Problem | None
+        if variable.value or variable.value_from is None:
+            value = expansion.expanded(variable.value, known)
+        else:
+            value = _value(sources, variable.value_from)
         if isinstance(value, Problem):
             return value
         if value is not None:
-            found[variable.name] = value
-    return tuple(sorted({**links, **found}.items()))
+            known[variable.name] = value
+    return tuple(sorted(known.items()))
 
 
 def _whole_objects(container: NodeContainer, material: Material) -> dict[str, str] | Problem:
@@ -57,41 +78,40 @@ def _whole_objects(container: NodeContainer, material: Material) -> dict[str, st
         for kind, source in ((CONFIG_MAP, each.config_map_ref), (SECRET, each.secret_ref)):
             if source is None:
                 continue
-            data = material.objects.get(Reference(kind, source.name))
-            if data is None and not source.optional:
+            content = material.objects.get(Reference(kind, source.name))
+            if content is not None:
+                found |= {each.prefix + key: _text(value) for key, value in content.data.items()}
+            elif not source.optional:
                 return Problem(f'{kind.lower()} "{source.name}" not found')
-            found |= {each.prefix + key: value.decode(errors="replace") for key, value in (data or {}).items()}
     return found
 
 
-def _value(
-    pod: NodePod,
-    container: NodeContainer,
-    setup: NodeSetup,
-    material: Material,
-    ips: tuple[str, ...],
-    source: EnvSource,
-) -> str | Problem | None:
+def _value(sources: _Sources, source: EnvSource) -> str | Problem | None:
     """The value, None if an optional source has none."""
+    pod, setup = sources.pod, sources.setup
     if source.field_ref is not None:
-        return downward.field(pod, source.field_ref, setup, ips)
+        return downward.field(pod, source.field_ref, setup, sources.ips)
     if source.resource_field_ref is not None:
-        wanted = source.resource_field_ref.container_name
-        whom = next((c for c in pod.spec.containers if c.name == wanted), container) if wanted else container
-        return downward.amount(pod, whom, source.resource_field_ref, setup)
+        if source.resource_field_ref.container_name:
+            return downward.amount_by_name(pod, source.resource_field_ref, setup)
+        return downward.amount(pod, sources.container, source.resource_field_ref, setup)
     if source.config_map_key_ref is not None:
-        return _key(pod, CONFIG_MAP, source.config_map_key_ref, material)
+        return _key(pod, CONFIG_MAP, source.config_map_key_ref, sources.material)
     if source.secret_key_ref is not None:
-        return _key(pod, SECRET, source.secret_key_ref, material)
-    return Problem("unsupported source of an environment variable")
+        return _key(pod, SECRET, source.secret_key_ref, sources.material)
+    return ""
 
 
 def _key(pod: NodePod, kind: str, selector: KeySelector, material: Material) -> str | Problem | None:
-    data = material.objects.get(Reference(kind, selector.name))
-    if data is None:
-        return None if selector.optional else Problem(f'{kind.lower()} "{selector.name}" not found')
-    if selector.key in data:
-        return data[selector.key].decode(errors="replace")
+    content = material.objects.get(Reference(kind, selector.name))
+    if content is not None and selector.key in content.data:
+        return _text(content.data[selector.key])
     if selector.optional:
         return None
+    if content is None:
+        return Problem(f'{kind.lower()} "{selector.name}" not found')
     return Problem(f"couldn't find key {selector.key} in {kind} {pod.metadata.namespace}/{selector.name}")
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="surrogateescape")

@@ -12,16 +12,16 @@ def expanded(text: str, known: Mapping[str, str]) -> str:
 
 
 def missing(text: str, known: Mapping[str, str]) -> list[str]:
-    """Names that are referred to and are unknown or empty, in order."""
-    found: list[str] = []
+    """Names that are referred to and are unknown or empty, sorted."""
+    found: set[str] = set()
 
     def note(name: str) -> str:
         if not known.get(name):
-            found.append(name)
+            found.add(name)
         return ""
 
     _walk(text, note)
-    return found
+    return sorted(found)
 
 
 def _walk(text: str, replace: Callable[[str], str]) -> str:

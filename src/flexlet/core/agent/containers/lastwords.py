@@ -4,13 +4,12 @@ from typing import Final
 
 import msgspec
 
-from flexlet.api.nodepod import NodePod
 from flexlet.core.agent.containers import names
 from flexlet.core.runtime.shown import Container
 
 _FALLBACK: Final = "FallbackToLogsOnError"
+_NEVER_RAN: Final = "ContainerCannotRun"
 _MESSAGE_BYTES: Final = 4096
-_ALL_BYTES: Final = 12 * 1024
 _LOG_LINES: Final = 80
 _LOG_BYTES: Final = 2048
 
@@ -25,15 +24,11 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     log_bytes: int = _LOG_BYTES
 
 
-def wanted(pod: NodePod, run: Container) -> Wanted:
-    """What to read for one run; containers share twelve KiB."""
+def wanted(run: Container) -> Wanted:
+    """What to read for one run; what all containers of a pod may say together is the status's matter."""
     inside = run.annotations.get(names.MESSAGE_PATH, "")
+    inside = inside if inside.startswith("/") else f"/{inside}"
     path = next((mount.host_path for mount in run.mounts if mount.container_path == inside), "")
-    spec = pod.spec
-    count = max(1, len(spec.containers) + len(spec.init_containers) + len(spec.ephemeral_containers))
-    fallback = run.annotations.get(names.MESSAGE_POLICY) == _FALLBACK and run.exit_code != 0
-    return Wanted(
-        path=path,
-        limit_bytes=min(_MESSAGE_BYTES, _ALL_BYTES // count),
-        log_path=run.log_path if fallback else "",
-    )
+    asked = run.annotations.get(names.MESSAGE_POLICY) == _FALLBACK
+    fallback = asked and run.exit_code != 0 and run.reason != _NEVER_RAN
+    return Wanted(path=path, log_path=run.log_path if fallback else "")

@@ -4,9 +4,9 @@ Readers of logs and of metrics find pods by these, and a restarted agent finds i
 the kubelet's.
 """
 
-import json
 from typing import Final
 
+from flexlet.api import gotext
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.pod import Pod
 from flexlet.core.agent.setup import NodeSetup
@@ -37,10 +37,7 @@ def pod_labels(pod: Pod) -> dict[str, str]:
 
 def container_hash(container: NodeContainer) -> str:
     """FNV-1a of name and image, printed the way Go prints bytes; nothing else makes a container another one."""
-    parts = {"image": container.image, "name": container.name}
-    text = json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
-    for plain, escaped in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
-        text = text.replace(plain, escaped)
+    text = gotext.json_text({"image": container.image, "name": container.name})
     printed = "([]uint8)[" + " ".join(str(byte) for byte in text.encode()) + "]"
     result = _FNV_OFFSET
     for byte in printed.encode():
@@ -62,7 +59,7 @@ def log_path(pod: Pod, setup: NodeSetup, container: str, attempt: int) -> str:
 def log_link(pod: Pod, container: str, container_id: str) -> str:
     """The name under which log collectors look for it."""
     stem = f"{pod.metadata.name}_{pod.metadata.namespace}_{container}-{container_id}"
-    return stem[:_LINK_STEM] + ".log"
+    return f"{stem[:_LINK_STEM]}.log"
 
 
 def full_name(pod: NodePod) -> str:

@@ -3,12 +3,14 @@
 Follows the kubelet of Kubernetes 1.36 (kuberuntime, dns, hostname rules).
 """
 
+from collections.abc import Iterator
+
 import msgspec
 
 from flexlet.api import age
-from flexlet.api.nodepod import NodePod, NodePodSpec
+from flexlet.api.nodepod import NodeContainer, NodePod, NodePodSpec
 from flexlet.api.units import PodUid
-from flexlet.core.agent.containers import dns, names, security
+from flexlet.core.agent.containers import dns, names, security, sysctls
 from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
@@ -60,22 +62,19 @@ def sandbox_config(pod: NodePod, setup: NodeSetup, attempt: int) -> SandboxConfi
         labels={**meta.labels, **names.pod_labels(pod)},
         annotations=meta.annotations,
         cgroup_parent="/" + pod_path(recorded_qos_class(pod), PodUid(meta.uid), setup.driver),
-        sysctls={each.name.replace("/", "."): each.value for each in pod.spec.security_context.sysctls},
-        security=security.of_sandbox(pod, setup),
+        sysctls={sysctls.dotted(each.name): each.value for each in pod.spec.security_context.sysctls},
+        security=security.of_sandbox(pod),
         resources=sandbox_resources(pod, setup.cgroups),
         overhead=overhead_resources(pod, setup.cgroups),
     )
 
 
 def host_name(pod: NodePod, setup: NodeSetup) -> str | Problem:
-    """The name inside the pod: overridden, given, or the pod's own, cut to what a host name may be."""
-    spec = pod.spec
-    if spec.hostname_override:
-        return spec.hostname_override
-    short = short_name(pod)
-    if not spec.set_hostname_as_fqdn or not spec.subdomain or not setup.cluster_domain:
+    """The name inside the pod, with its domain if the pod wants that."""
+    short, zone = short_name(pod), domain(pod, setup)
+    if not pod.spec.set_hostname_as_fqdn or not zone:
         return short
-    full = f"{short}.{domain(pod, setup)}"
+    full = f"{short}.{zone}"
     if len(full) > _FQDN:
         return Problem(
             f"failed to construct FQDN from pod hostname and cluster domain, FQDN {full} is too long "
@@ -85,28 +84,35 @@ def host_name(pod: NodePod, setup: NodeSetup) -> str | Problem:
 
 
 def short_name(pod: NodePod) -> str:
-    """The first part of the host name."""
-    wanted = pod.spec.hostname or pod.metadata.name
-    return wanted[:_HOSTNAME].rstrip("-.")
+    """The host name: overridden, given, or the pod's own, cut to what a host name may be."""
+    spec = pod.spec
+    wanted = spec.hostname_override or spec.hostname or pod.metadata.name
+    return wanted if len(wanted) <= _HOSTNAME else wanted[:_HOSTNAME].rstrip("-.")
 
 
 def domain(pod: NodePod, setup: NodeSetup) -> str:
-    """What follows the host name, empty without a subdomain."""
+    """What follows the host name, empty without a subdomain and after one that is overridden."""
     spec = pod.spec
-    if not spec.subdomain:
+    if not spec.subdomain or spec.hostname_override:
         return ""
     return f"{spec.subdomain}.{pod.metadata.namespace}.svc.{setup.cluster_domain}"
 
 
 def _ports(spec: NodePodSpec) -> tuple[PortMapping, ...]:
+    """Those of sidecars too, which upstream's node leaves out; a name or place given twice counts once."""
     sidecars = (each for each in spec.init_containers if each.is_sidecar)
-    return tuple(
-        PortMapping(
+    return tuple(each for container in (*spec.containers, *sidecars) for each in _ports_of(container))
+
+
+def _ports_of(container: NodeContainer) -> Iterator[PortMapping]:
+    seen: set[object] = set()
+    for port in container.ports:
+        mapping = PortMapping(
             container_port=port.container_port,
             host_port=port.host_port,
             protocol=port.protocol or "TCP",
             host_ip=port.host_ip,
         )
-        for container in (*spec.containers, *sidecars)
-        for port in container.ports
-    )
+        if (key := port.name or mapping) not in seen:
+            seen.add(key)
+            yield mapping

@@ -1,7 +1,7 @@
 """Variables that tell a container where services are.
 
 Every pod learns of ``default/kubernetes``; those of its own namespace only while it wants service links, which is
-the default. The names are those of Docker's links.
+the default. Of two services of one name the pod's own namespace wins. The names are those of Docker's links.
 """
 
 from collections.abc import Iterator
@@ -13,20 +13,18 @@ _MASTER = ("default", "kubernetes")
 
 
 def variables(pod: NodePod, setup: NodeSetup) -> dict[str, str]:
-    """By name; a service of the pod's own namespace wins over the master's."""
-    links = pod.spec.enable_service_links is not False
-    found: dict[str, str] = {}
-    for each in sorted(setup.services, key=lambda service: service.namespace == pod.metadata.namespace):
-        is_master = (each.namespace, each.name) == _MASTER
-        if is_master or (links and each.namespace == pod.metadata.namespace):
-            found.update(_of(each))
-    return found
+    """By name."""
+    namespace = pod.metadata.namespace
+    known = [each for each in setup.services if each.ports and each.cluster_ip not in {"", "None"}]
+    chosen = {each.name: each for each in known if (each.namespace, each.name) == _MASTER}
+    if pod.spec.enable_service_links is not False:
+        chosen |= {each.name: each for each in known if each.namespace == namespace}
+    return {name: value for each in sorted(chosen) for name, value in _of(chosen[each])}
 
 
 def _of(service: Service) -> Iterator[tuple[str, str]]:
-    if not service.ports or service.cluster_ip in {"", "None"}:
-        return
     name = _name(service.name)
+    address = f"[{service.cluster_ip}]" if ":" in service.cluster_ip else service.cluster_ip
     yield f"{name}_SERVICE_HOST", service.cluster_ip
     yield f"{name}_SERVICE_PORT", str(service.ports[0].port)
     for port in service.ports:
@@ -34,7 +32,6 @@ def _of(service: Service) -> Iterator[tuple[str, str]]:
             yield f"{name}_SERVICE_PORT_{_name(port.name)}", str(port.port)
     for index, port in enumerate(service.ports):
         protocol = port.protocol or "TCP"
-        address = service.cluster_ip if ":" not in service.cluster_ip else f"[{service.cluster_ip}]"
         url = f"{protocol.lower()}://{address}:{port.port}"
         if index == 0:
             yield f"{name}_PORT", url

@@ -7,6 +7,7 @@ fails with the reason that a waiting container shows.
 from typing import Final
 
 from flexlet.api.nodepod import NodeContainer, NodePod
+from flexlet.api.status import ApiError
 from flexlet.core.agent.containers import container as making
 from flexlet.core.agent.containers import environment, hosts, mounts, names, sandbox
 from flexlet.core.agent.containers.contents import Problem
@@ -18,7 +19,7 @@ from flexlet.core.resize.allocation import Allocation
 from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
 from flexlet.engine.agent.hands import hooks
 from flexlet.engine.agent.hands.tools import Tools
-from flexlet.errors import RuntimeFault
+from flexlet.errors import HostError, RuntimeFault
 
 CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"
@@ -30,14 +31,21 @@ async def start(tools: Tools, deed: StartContainer, record: PodRecord, world: Wo
     """From a pod's spec to a running process."""
     pod = sandbox.as_allocated(record, world.setup)
     container = making.named(pod, deed.container)
-    config = await _config(tools, deed, record, world, pod, container)
-    if isinstance(config, Problem):
-        return Failed(reason=CONFIG_ERROR, message=config.message, stage="config")
-    around = sandbox.sandbox_config(pod, world.setup, 0)
-    if isinstance(around, Problem):
-        return Failed(reason=CONFIG_ERROR, message=around.message, stage="config")
-    await tools.ledger.actuated.put(record.pod_uid, _recorded(tools, deed, record))
+    try:
+        config = await _config(tools, deed, record, world, pod, container)
+        if isinstance(config, Problem):
+            return _unconfigured(config.message)
+        around = sandbox.sandbox_config(pod, world.setup, 0)
+        if isinstance(around, Problem):
+            return _unconfigured(around.message)
+        await tools.ledger.actuated.put(record.pod_uid, _recorded(tools, deed, record))
+    except (ApiError, HostError) as error:
+        return _unconfigured(str(error))
     return await _run(tools, deed, pod, container, config, around, record)
+
+
+def _unconfigured(message: str) -> Failed:
+    return Failed(reason=CONFIG_ERROR, message=message, stage="config")
 
 
 def _recorded(tools: Tools, deed: StartContainer, record: PodRecord) -> Allocation:
@@ -52,6 +60,9 @@ def _recorded(tools: Tools, deed: StartContainer, record: PodRecord) -> Allocati
 async def _config(
     tools: Tools, deed: StartContainer, record: PodRecord, world: World, pod: NodePod, container: NodeContainer
 ) -> ContainerConfig | Problem:
+    target_id = _target_id(record, container)
+    if isinstance(target_id, Problem):
+        return target_id
     material = await tools.objects.material(pod, environment.references(container))
     envs = environment.resolve(pod, container, world.setup, material, record.ips)
     if isinstance(envs, Problem):
@@ -59,9 +70,10 @@ async def _config(
     paths = await _subpaths(tools, pod, container, world, envs)
     if isinstance(paths, Problem):
         return paths
-    hosts_text = hosts.text(pod, world.setup, record.ips)
-    hosts_path = await tools.files.write_hosts(record.uid, hosts_text) if hosts_text is not None else ""
-    last_words = await tools.files.new_termination_log(record.uid, container.name)
+    own = await _own_files(tools, record, world, pod, container)
+    listed = mounts.mounts(pod, container, world.setup, paths, *own)
+    if isinstance(listed, Problem):
+        return listed
     await tools.files.make_log_directory(names.log_directory(pod, world.setup), container.name)
     return making.container_config(
         making.Making(
@@ -71,15 +83,30 @@ async def _config(
             attempt=deed.attempt,
             image=record.images.get(container.name, ImageState(ref=deed.image_ref)),
             envs=envs,
-            mounts=mounts.mounts(pod, container, world.setup, paths, hosts_path, last_words),
-            target_id=_target_id(record, container),
+            mounts=listed,
+            target_id=target_id,
         )
     )
 
 
-def _target_id(record: PodRecord, container: NodeContainer) -> str:
-    found = record.shown.newest(container.target_container_name) if record.shown is not None else None
-    return found.id if found is not None else ""
+async def _own_files(
+    tools: Tools, record: PodRecord, world: World, pod: NodePod, container: NodeContainer
+) -> tuple[str, str]:
+    """The hosts file and the one for last words, empty if the container has none."""
+    text = hosts.text(pod, world.setup, record.ips)
+    hosts_path = await tools.files.write_hosts(record.uid, text) if text is not None else ""
+    if not container.termination_message_path:
+        return hosts_path, ""
+    return hosts_path, await tools.files.new_termination_log(record.uid, container.name)
+
+
+def _target_id(record: PodRecord, container: NodeContainer) -> str | Problem:
+    """Of an ephemeral container: whose processes it sees."""
+    wanted = container.target_container_name
+    if not wanted:
+        return ""
+    found = record.shown.newest(wanted) if record.shown is not None else None
+    return found.id if found is not None else Problem(f"unable to find target container {wanted}")
 
 
 async def _subpaths(
@@ -88,11 +115,14 @@ async def _subpaths(
     wanted = mounts.subpaths(pod, container, world.setup, envs)
     if isinstance(wanted, Problem):
         return wanted
-    uid = pod.metadata.uid
-    return {
-        each.index: await tools.files.subpath(uid, each.volume_path, each.sub_path, container.name, each.index)
-        for each in wanted
-    }
+    found = {}
+    for each in wanted:
+        place = (each.volume_path, each.sub_path, container.name, each.index)
+        try:
+            found[each.index] = await tools.files.subpath(pod.metadata.uid, *place)
+        except HostError:
+            return mounts.unprepared(container.name, each.volume)
+    return found
 
 
 async def _run(

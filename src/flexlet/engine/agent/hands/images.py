@@ -7,8 +7,8 @@ one after another; without any the image is pulled without. Follows the kubelet'
 import asyncio
 from typing import Final
 
-from flexlet.core.agent.containers import images, sandbox
-from flexlet.core.agent.containers.contents import Problem
+from flexlet.core.agent.containers import images, keyring, sandbox
+from flexlet.core.agent.containers.contents import Problem, joined
 from flexlet.core.agent.deeds import PullImage
 from flexlet.core.agent.observations import Done, Failed, Outcome, PullBegan
 from flexlet.core.agent.record import PodRecord
@@ -61,7 +61,7 @@ class Puller:
         try:
             found = await self._tools.runtime.image(name) if deed.policy != ALWAYS else None
         except RuntimeFault as fault:
-            return Failed(reason="ImageInspectError", message=f'Failed to inspect image "": {fault.detail}')
+            return Failed(reason="ImageInspectError", message=f'Failed to inspect image "": {_rpc_text(fault)}')
         if found is not None:
             return _here(found)
         if deed.policy == NEVER:
@@ -72,7 +72,13 @@ class Puller:
     async def _fetch(self, name: str, deed: PullImage, record: PodRecord, world: World) -> Outcome:
         config = sandbox.sandbox_config(sandbox.as_allocated(record, world.setup), world.setup, 0)
         around = None if isinstance(config, Problem) else config
-        credentials = await self._credentials(record, name)
+        material = await self._tools.objects.material(record.pod, keyring.references(record.pod))
+        credentials = keyring.credentials(record.pod, material, name)
+        if isinstance(credentials, Problem):
+            return Failed(reason="ErrImagePull", message=credentials.message)
+        absent = keyring.missing(record.pod, material)
+        began = PullBegan(uid=deed.uid, container=deed.container, image=deed.image, absent_secrets=absent)
+        self._tools.tell(began)
         asked = self._tools.clock.monotonic()
         if self._line is None:
             return await self._try(name, deed, credentials, around, asked)
@@ -90,24 +96,27 @@ class Puller:
         if not self._tokens.take():
             return Failed(reason="ErrImagePull", message="pull QPS exceeded")
         began = self._tools.clock.monotonic()
-        self._tools.tell(PullBegan(uid=deed.uid, container=deed.container, image=deed.image))
-        fault: RuntimeFault | None = None
+        faults: list[str] = []
         for each in credentials or (None,):
             try:
                 ref = await self._tools.runtime.pull(name, each, around)
             except RuntimeFault as failed:
-                fault = failed
+                faults.append(_pull_text(failed))
                 continue
             image = await self._tools.runtime.image(ref)
             return _pulled(ref, image, began - asked)
-        assert fault is not None  # noqa: S101 there is at least one try
-        problem = images.pull_problem(deed.image, fault.code, fault.detail)
-        return Failed(reason=problem.subject, message=problem.message)
+        error = joined([Problem(each) for each in faults]).message
+        problem = images.pull_problem(deed.image, error)
+        return Failed(reason=problem.subject, message=problem.message, detail=error)
 
-    async def _credentials(self, record: PodRecord, name: str) -> tuple[PullCredentials, ...]:
-        references = images.references(record.pod)
-        material = await self._tools.objects.material(record.pod, references)
-        return images.credentials(record.pod, material, name)
+
+def _pull_text(fault: RuntimeFault) -> str:
+    """An unknown kind of error is only its text, so that runtimes can tell the kind in it."""
+    return fault.detail if fault.code == "Unknown" else _rpc_text(fault)
+
+
+def _rpc_text(fault: RuntimeFault) -> str:
+    return f"rpc error: code = {fault.code} desc = {fault.detail}"
 
 
 def _here(image: Image) -> Done:

@@ -69,11 +69,11 @@ async def _last_words(tools: Tools, record: PodRecord, pod: RuntimePod) -> dict[
     ended = [each for each in pod.containers if each.state == EXITED]
     known = {each.id: record.messages[each.id] for each in ended if each.id in record.messages}
     unread = [each for each in ended if each.id not in known]
-    return known | {each.id: await _read(tools, record, each) for each in unread}
+    return known | {each.id: await _read(tools, each) for each in unread}
 
 
-async def _read(tools: Tools, record: PodRecord, run: Container) -> str:
-    wanted = lastwords.wanted(record.pod, run)
+async def _read(tools: Tools, run: Container) -> str:
+    wanted = lastwords.wanted(run)
     text = await tools.files.read_end(wanted.path, wanted.limit_bytes) if wanted.path else ""
     if text or not wanted.log_path:
         return text

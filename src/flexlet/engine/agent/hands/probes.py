@@ -3,7 +3,7 @@
 from flexlet.core.agent.containers import container as making
 from flexlet.core.agent.deeds import RunProbe
 from flexlet.core.agent.observations import Answer, Outcome
-from flexlet.core.agent.probing import ExecRequest, SleepRequest, exec_answer, probe_request
+from flexlet.core.agent.probing import TRIES, ExecRequest, SleepRequest, exec_answer, probe_request
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
 from flexlet.engine.agent.hands.tools import Tools
@@ -28,8 +28,15 @@ async def ask(tools: Tools, deed: RunProbe, record: PodRecord, _: World) -> Outc
 
 
 async def _execute(tools: Tools, container_id: str, command: tuple[str, ...], timeout_s: int) -> Answer:
-    try:
-        result = await tools.runtime.exec_sync(container_id, command, timeout_s)
-    except RuntimeFault as fault:
-        return exec_answer(fault, command, timeout_s)
-    return exec_answer(result, command, timeout_s)
+    """A question that could not be put is put again; a container that takes too long has answered."""
+    answer = Answer(result="unknown")
+    for _ in range(TRIES):
+        try:
+            result = await tools.runtime.exec_sync(container_id, command, timeout_s)
+        except RuntimeFault as fault:
+            answer = exec_answer(fault, command, timeout_s)
+        else:
+            answer = exec_answer(result, command, timeout_s)
+        if answer.result != "unknown":
+            break
+    return answer
