@@ -3,7 +3,7 @@
 `simtime` is an event loop in which nobody waits: when nothing is left to run, time jumps to the next alarm.
 `cluster` is the embedded API server without wire and disk, with a scheduler if wanted. `node` is a simulated
 machine with its runtime, its cgroups and its files, and the real agent on top of it, which can be killed and
-started again. What is real is real: defaulting, admission, deciding and acting; only kernel and runtime are played.
+started again. Defaulting, admission, deciding and acting are the real ones; only kernel and runtime are played.
 """
 
 from flexlet.testing.cluster import SimCluster

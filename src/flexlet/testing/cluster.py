@@ -1,7 +1,7 @@
 """The embedded API server in memory, with the parts of a control plane that pods meet before their node does.
 
-Everything that is stored went through the same pipeline as over HTTPS: defaulting, admission, validation, the rules
-of subresources. Uids are numbers instead of chance, so that a story told twice is the same story.
+Everything that is stored went through the same pipeline as over HTTPS: defaulting, admission, validation, rules of
+subresources. Uids are numbers instead of chance, so that a story told twice is the same story.
 """
 
 import asyncio
@@ -74,9 +74,7 @@ class SimCluster:
     async def resize(self, name: str, body: Json, namespace: str = "default") -> Json:
         """Ask for another size; ApiError if the server refuses."""
         return _value(
-            await self.cluster.patch(
-                ports.PODS, namespace, name, body, kind="strategic", subresource="resize"
-            )
+            await self.cluster.patch(ports.PODS, namespace, name, body, kind="strategic", subresource="resize")
         )
 
     async def delete(self, name: str, namespace: str = "default", grace_s: int | None = None) -> None:

@@ -29,10 +29,12 @@ from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.engine.agent.selfview import SelfView
+from flexlet.engine.agent.staticpods import StaticSource
 from flexlet.engine.agent.tree import PodTree
 from flexlet.testing.cluster import SimCluster
 from flexlet.testing.host import GIB, SimHost
 from flexlet.testing.lifeline import Lifeline
+from flexlet.testing.manifests import PostedRules, SimManifests
 from flexlet.testing.memory import MemoryCheckpoints, MemoryJournal, SimProber
 
 ADDRESS: Final = "192.0.2.1"
@@ -62,6 +64,7 @@ class SimulatedNode:
         )
         self.checkpoints = MemoryCheckpoints()
         self.prober = SimProber()
+        self.manifests = SimManifests()
         self.journal = MemoryJournal()
         self.line = Lifeline()
         self.agent: Agent | None = None
@@ -137,7 +140,9 @@ class SimulatedNode:
         processes = self.sim.kernel.machine.processes
         found = {name: processes[each.pid].oom_score_adj for name, each in self.containers(uid).items()}
         sandboxes = [each for each in self.sim.containerd.sandboxes.values() if each.config.uid == uid]
-        return found | {"sandbox": processes[each.pid].oom_score_adj for each in sandboxes if each.pid in processes}
+        return found | {
+            "sandbox": processes[each.pid].oom_score_adj for each in sandboxes if each.pid in processes
+        }
 
     def _agent(self, config: KubeletConfiguration) -> Agent:
         hold, clock = self.line.hold, self.cluster.clock
@@ -165,6 +170,7 @@ class SimulatedNode:
             self.journal,
             parallel_pulls=1,
             grows=self.options.grows,
+            static=StaticSource(self.manifests, PostedRules()),
         )
 
     def _settings(self, config: KubeletConfiguration, gates: Gates) -> NodeSettings:

@@ -35,6 +35,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         """Simulated seconds since the loop was made."""
         return self.elapsed
 
+    async def shutdown_default_executor(self, *_: Any) -> None:
+        """There is no thread to wait for; waiting for one would be waiting for ever."""
+
     def pass_time(self, seconds: float | None) -> None:
         """Nothing is ready: whoever waits for that goes on, else time does."""
         if self.waiters:

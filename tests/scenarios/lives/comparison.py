@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from tests.lives.matcher import CGROUP_FILES, Matcher
 from tests.lives.recording import Entry, Json, Life
-from tests.scenarios.lives.replay import Told
+from tests.scenarios.lives.replay import Told, pods_of
 
 _USAGE: Final = re.compile(r"below current usage \(\d+\)")
 _TIMES: Final = ("lastProbeTime", "lastTransitionTime", "startedAt", "finishedAt", "startTime")
@@ -21,7 +21,7 @@ def differences(life: Life, told: Told) -> list[str]:
     """All of them; none if the life was the same."""
     matcher = Matcher()
     found = []
-    for pod in life.manifests:
+    for pod in pods_of(life):
         found += _walk(matcher, pod, life.entries(pod), told.watch.get(pod, []))
     events = [each for several in told.events.values() for each in several]
     found += matcher.events(map(_plain, life.events), map(_plain, events))

@@ -35,6 +35,7 @@ _SNAPSHOT: Final = re.compile(r"cgroup snapshot '([^']*?)(?: @([^' ]+))?'( of th
 _TIERS: Final = ("kubepods", "kubepods/burstable", "kubepods/besteffort")
 _STEPS_WITHOUT_DEED: Final = frozenset(
     {
+        "set staticPodPath",
         "the kubelet runs",
         "node Ready is True",
         "usage",
@@ -82,7 +83,7 @@ class Replay:
         self.node = node
         self.namespace = f"life-{life.name}"
         self.told = Told()
-        self._first = next(iter(life.manifests))
+        self._first = next(iter(pods_of(life)))
         self._changed = asyncio.Event()
         self._is_ending = False
 
@@ -170,13 +171,16 @@ class Replay:
 
     def _uid(self, name: str) -> str:
         row = self.cluster.store.get("pods", f"{self.namespace}/{name}")
-        return "" if row is None else str(msgspec.json.decode(row.value)["metadata"]["uid"])
+        if row is None:
+            return ""
+        meta = msgspec.json.decode(row.value)["metadata"]
+        return str(meta.get("annotations", {}).get("kubernetes.io/config.mirror") or meta["uid"])
 
     # Waiting
 
     async def _see(self, step: Json, what: str) -> None:
         text, _, pod = what.removesuffix(")").rpartition(" (")
-        known = pod in self.life.manifests
+        known = pod in pods_of(self.life)
         name, text = (pod, text) if known else (self._first, what)
         predicate = _SEEN.get(text) or self._like(step, name)
         end = asyncio.get_running_loop().time() + _PATIENCE_S
@@ -196,8 +200,8 @@ class Replay:
 
     def _is_over(self) -> bool:
         told = {name: each[-1] for name, each in self.told.watch.items()}
-        last = {name: self.life.entries(name)[-1] for name in self.life.manifests}
-        return all(_is_like(told[name], last[name]) for name in last)
+        last = {name: self.life.entries(name)[-1] for name in pods_of(self.life)}
+        return all(name in told and _is_like(told[name], last[name]) for name in last)
 
     async def _news(self, most_s: float) -> None:
         self._changed.clear()
@@ -238,6 +242,24 @@ class Replay:
     async def unplug_other(self) -> None:
         self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-1"
 
+    async def write_manifest(self) -> None:
+        self.node.manifests.write("st.yaml", self._manifest("100m"))
+
+    async def change_manifest(self) -> None:
+        self.node.manifests.write("st.yaml", self._manifest("200m"))
+
+    async def remove_manifest(self) -> None:
+        self.node.manifests.remove("st.yaml")
+
+    async def delete_mirror(self) -> None:
+        await self.cluster.delete(self._first, self.namespace, 0)
+
+    def _manifest(self, limit: str) -> Json:
+        manifest: Json = msgspec.json.decode(msgspec.json.encode(self.life.manifests["st"]))
+        manifest["metadata"]["namespace"] = self.namespace
+        manifest["spec"]["containers"][0]["resources"]["limits"]["cpu"] = limit
+        return manifest
+
     async def remove_gate(self) -> None:
         await self._patch({"spec": {"schedulingGates": None}})
 
@@ -262,10 +284,19 @@ _RARE: Final[dict[str, Callable[[Replay], Any]]] = {
     "bring the CPUs online": Replay.go_online,
     "unplug one CPU": Replay.unplug_one,
     "unplug the second CPU and the memory": Replay.unplug_other,
+    "write the manifest": Replay.write_manifest,
+    "change the manifest (limit cpu 200m): new config hash, pod restarted": Replay.change_manifest,
+    "remove the manifest": Replay.remove_manifest,
+    "delete the mirror pod through the API": Replay.delete_mirror,
     "remove the scheduling gate": Replay.remove_gate,
     "set condition x/ready": Replay.set_condition,
     "add ephemeral container": Replay.add_ephemeral,
 }
+
+
+def pods_of(life: Life) -> list[str]:
+    """The names of the pods; a static pod is called after its node."""
+    return [f"{name}-{NODE.name}" if life.name == "static-pod" else name for name in life.manifests]
 
 
 def _condition(pod: Json, kind: str) -> Json:
@@ -302,6 +333,7 @@ _SEEN: Final[dict[str, Callable[[Json | None], bool]]] = {
     "Succeeded": _is_in("Succeeded"),
     "terminal": _is_in("Failed", "Succeeded"),
     "deleted": lambda pod: pod is None,
+    "mirror pod gone": lambda pod: pod is None,
     "PodResizePending Deferred": _waits_as("Deferred"),
     "PodResizePending Infeasible": _waits_as("Infeasible"),
     "resize complete (no resize conditions, observedGeneration current)": _is_resized,

@@ -1,0 +1,46 @@
+"""Every recorded life, lived by the whole agent on a simulated node, against the embedded API server."""
+
+from pathlib import Path
+
+import pytest
+from tests.lives import recording
+from tests.scenarios.lives import known
+from tests.scenarios.lives.comparison import differences
+from tests.scenarios.lives.replay import NODE, replay
+
+from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.reading import merge
+from flexlet.errors import ConfigError
+from flexlet.testing import run
+
+KNOWN = known.load()
+
+
+@pytest.mark.parametrize("name", [name for name in recording.names() if name not in KNOWN.not_lived])
+def test_a_life_is_lived_again(name: str, tmp_path: Path) -> None:
+    """The same statuses in the same order, the same events, the same cgroups, but for what has a reason."""
+    life = recording.load(name)
+    found = differences(life, run(replay(life, tmp_path)))
+    assert KNOWN.judged(name, found) == ([], [])
+
+
+def test_a_life_is_the_same_each_time(tmp_path: Path) -> None:
+    """Nothing in a simulation is left to chance."""
+    life = recording.load("resize-deferred-freed")
+    first, second = (run(replay(life, tmp_path / name)) for name in ("first", "second"))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("life", "config"),
+    [
+        ("cpu-manager", {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "200m"}}),
+        ("cpu-manager-plug", {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "200m"}}),
+        ("memory-manager", {"memoryManagerPolicy": "Static", "kubeReserved": {"memory": "150Mi"}}),
+    ],
+)
+def test_what_cannot_be_lived_is_refused(life: str, config: dict[str, object]) -> None:
+    """A configuration that would need it does not start, and says what to set instead."""
+    assert life in KNOWN.not_lived
+    with pytest.raises(ConfigError, match="flexlet has no (CPU|memory) manager; set [nN]one"):
+        merge(KubeletConfiguration(), {**NODE.config, **config})
