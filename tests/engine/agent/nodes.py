@@ -73,10 +73,14 @@ class Node:
     async def begin(self, **more: Any) -> Agent:
         """An agent that runs."""
         agent = self.make(**more)
+        await self.resume(agent)
+        return agent
+
+    async def resume(self, agent: Agent) -> None:
+        """Let an agent run that was made before."""
         await agent.start()
         self._task = self._tasks.create_task(agent.run())
         await idle()
-        return agent
 
     async def end(self) -> None:
         """The agent goes; its pods stay."""
