@@ -138,11 +138,11 @@ class SimulatedNode:
     def oom_scores(self, uid: str) -> dict[str, int]:
         """The score of each running container's first process, and of the sandbox."""
         processes = self.sim.kernel.machine.processes
-        found = {name: processes[each.pid].oom_score_adj for name, each in self.containers(uid).items()}
-        sandboxes = [each for each in self.sim.containerd.sandboxes.values() if each.config.uid == uid]
-        return found | {
-            "sandbox": processes[each.pid].oom_score_adj for each in sandboxes if each.pid in processes
-        }
+        pids = {name: each.pid for name, each in self.containers(uid).items()}
+        for each in self.sim.containerd.sandboxes.values():
+            if each.config.uid == uid:
+                pids["sandbox"] = each.pid
+        return {name: processes[pid].oom_score_adj for name, pid in pids.items() if pid in processes}
 
     def _agent(self, config: KubeletConfiguration) -> Agent:
         hold, clock = self.line.hold, self.cluster.clock

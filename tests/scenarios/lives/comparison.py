@@ -20,7 +20,7 @@ _TIMES: Final = ("lastProbeTime", "lastTransitionTime", "startedAt", "finishedAt
 def differences(life: Life, told: Told) -> list[str]:
     """All of them; none if the life was the same."""
     matcher = Matcher()
-    found = []
+    found: list[str] = []
     for pod in pods_of(life):
         found += _walk(matcher, pod, life.entries(pod), told.watch.get(pod, []))
     events = [each for several in told.events.values() for each in several]

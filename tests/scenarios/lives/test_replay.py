@@ -42,5 +42,5 @@ def test_a_life_is_the_same_each_time(tmp_path: Path) -> None:
 def test_what_cannot_be_lived_is_refused(life: str, config: dict[str, object]) -> None:
     """A configuration that would need it does not start, and says what to set instead."""
     assert life in KNOWN.not_lived
-    with pytest.raises(ConfigError, match="flexlet has no (CPU|memory) manager; set [nN]one"):
+    with pytest.raises(ConfigError, match=r"flexlet has no (CPU|memory) manager; set [nN]one"):
         merge(KubeletConfiguration(), {**NODE.config, **config})
