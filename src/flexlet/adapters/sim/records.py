@@ -67,6 +67,8 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
     program: Program | None = None
     files: ContainerFiles
     was_asked_to_stop: bool = False
+    unfinished: dict[str, str] = msgspec.field(default_factory=dict)
+    """The last line of each stream, as long as it has no end."""
 
     @property
     def name(self) -> str:
@@ -85,7 +87,7 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
         return f"{self.sandbox.config.log_directory}/{self.config.log_path}" if self.config.log_path else ""
 
     def shown(self) -> Container:
-        """As ContainerStatus of containerd 1.7 shows it: no user, no image id, the amounts that were last asked for."""
+        """As ContainerStatus of containerd 1.7 shows it: no user, no image id, the amounts last asked for."""
         return Container(
             id=self.id,
             name=self.config.name,

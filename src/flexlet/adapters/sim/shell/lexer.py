@@ -41,7 +41,7 @@ class Lexer:
             if char == "#":
                 end = self._text.find("\n", self._at)
                 self._at = len(self._text) if end < 0 else end
-            elif char in " \t":
+            elif char.isspace() and char != "\n":
                 self._at += 1
             elif self._text.startswith("\\\n", self._at):
                 self._at += 2
