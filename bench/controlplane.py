@@ -52,6 +52,19 @@ class ControlPlane:
         """Start the controller manager and the scheduler too."""
         self._parts.controllers()
 
+    @property
+    def url(self) -> str:
+        """Where the API server is."""
+        return self._parts.url
+
+    def client(self, name: str, *groups: str) -> Credential:
+        """A client certificate that the API server takes."""
+        return self._parts.client(name, *groups)
+
+    def serving(self) -> Credential:
+        """A serving certificate for this host."""
+        return self._parts.serving()
+
     def node_kubeconfig(self, node: str, host: str) -> bytes:
         """Credentials of a node that reaches the API server as `host`."""
         return self._parts.node_kubeconfig(node, host).encode()
@@ -85,13 +98,13 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def control_plane() -> Iterator[ControlPlane]:
-    """Start etcd and the API server; ready means that ``/readyz`` says ok."""
+def control_plane(*flags: str) -> Iterator[ControlPlane]:
+    """Start etcd and the API server, with further flags; ready means that ``/readyz`` says ok."""
     with tempfile.TemporaryDirectory() as home, contextlib.ExitStack() as stack:
         parts = _Parts(Path(home), stack)
         begin = time.monotonic()
         parts.etcd()
-        parts.apiserver()
+        parts.apiserver(*flags)
         parts.wait_ready()
         yield ControlPlane(parts, time.monotonic() - begin)
 
@@ -123,8 +136,8 @@ class _Parts:
         )
 
     def _kubeconfig(self, user: str, *groups: str) -> Path:
-        credential = issue_client(self._ca, user, groups, self._now, 1)
-        server, ca = f"https://127.0.0.1:{self._port}", self._ca.certificate_pem.decode()
+        credential = self.client(user, *groups)
+        server, ca = self.url, self.ca.decode()
         path = self.home / f"{user.replace(':', '-')}.kubeconfig"
         path.write_text(kubeconfig(server, ca, user, credential))
         return path
@@ -133,9 +146,19 @@ class _Parts:
     def ca(self) -> bytes:
         return self._ca.certificate_pem
 
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    def client(self, name: str, *groups: str) -> Credential:
+        return issue_client(self._ca, name, groups, self._now, 1)
+
+    def serving(self) -> Credential:
+        return issue_serving(self._ca, [*NAMES], self._now, 1)
+
     def node_kubeconfig(self, node: str, host: str) -> str:
         user = f"system:node:{node}"
-        credential = issue_client(self._ca, user, ["system:nodes"], self._now, 1)
+        credential = self.client(user, "system:nodes")
         return kubeconfig(f"https://{host}:{self._port}", self.ca.decode(), user, credential)
 
     def etcd(self) -> None:
@@ -151,11 +174,9 @@ class _Parts:
             "--unsafe-no-fsync",
         )
 
-    def apiserver(self) -> None:
-        certificate, key = self._pair("serving", issue_serving(self._ca, [*NAMES], self._now, 1))
-        client, client_key = self._pair(
-            "node-client", issue_client(self._ca, "node-client", ["system:masters"], self._now, 1)
-        )
+    def apiserver(self, *flags: str) -> None:
+        certificate, key = self._pair("serving", self.serving())
+        client, client_key = self._pair("node-client", self.client("node-client", "system:masters"))
         account_key = new_key()
         public = account_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         self._start(
@@ -175,7 +196,8 @@ class _Parts:
             "--enable-admission-plugins=NodeRestriction",
             f"--kubelet-client-certificate={client}",
             f"--kubelet-client-key={client_key}",
-            "--kubelet-preferred-address-types=Hostname",
+            "--kubelet-preferred-address-types=Hostname,InternalIP",
+            *flags,
         )
 
     def controllers(self) -> None:

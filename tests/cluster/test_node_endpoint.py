@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from bench import controlplane
+from bench.controlplane import ControlPlane
 from tests.adapters.nodeserver import spdyruntime
 from tests.adapters.nodeserver.stage import FakeCgroups, FakeRuntime, FakeViews, streaming_server, write_log
-from tests.cluster import controlplane
-from tests.cluster.controlplane import ControlPlane
 from tests.cluster.kubectl import Kubectl
 
 from flexlet.adapters.clock import SystemClock
@@ -25,13 +25,13 @@ from flexlet.adapters.nodeserver.settings import Settings
 from flexlet.api.status import ApiError
 from flexlet.ports.cluster import NAMESPACES, NODES, PODS
 
-IS_BUILT = controlplane.APISERVER.exists() and controlplane.ETCD.exists()
-pytestmark = [pytest.mark.cluster, pytest.mark.skipif(not IS_BUILT, reason=controlplane.NEED)]
+LACKING = controlplane.missing()
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(bool(LACKING), reason=LACKING)]
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with controlplane.control_plane(tmp_path_factory.mktemp("plane")) as running:
+def plane() -> Iterator[ControlPlane]:
+    with controlplane.control_plane("--disable-admission-plugins=ServiceAccount") as running:
         yield running
 
 
@@ -44,12 +44,12 @@ async def node(plane: ControlPlane, tmp_path: Path) -> AsyncIterator[FakeRuntime
     own, serving = plane.client("system:node:n1", "system:nodes"), plane.serving()
     credentials = Credentials(
         server=plane.url,
-        ca=plane.authority.certificate_pem,
+        ca=plane.ca,
         certificate=own.certificate_pem,
         key=own.key_pem,
     )
     settings = Settings(node_name="n1", address="127.0.0.1", port=0, health_port=0)
-    context = tls.serving_context(serving.certificate_pem, serving.key_pem, plane.authority.certificate_pem)
+    context = tls.serving_context(serving.certificate_pem, serving.key_pem, plane.ca)
     async with HttpCluster(credentials) as cluster:
         endpoint = Endpoint(settings, views, runtime, FakeCgroups(), cluster, Ledger(), SystemClock())  # type: ignore[arg-type]
         server = NodeServer.open(settings, endpoint, context)
