@@ -17,6 +17,7 @@ import msgspec
 from flexlet.api import decode, gotext
 from flexlet.api.pod import ResourceRequirements
 from flexlet.api.units import PodUid
+from flexlet.core import fnv
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.rounding import text_requirements
 from flexlet.errors import ConfigError, InputError
@@ -26,9 +27,10 @@ ACTUATED_FILE: Final = "actuated_pods_state"
 
 Entries = dict[PodUid, Allocation]
 
-_FNV_OFFSET: Final = 0x811C9DC5
-_FNV_PRIME: Final = 0x01000193
 _SEED: Final = "(string)"
+_EMPTY: Final = "{}"
+_BEGIN: Final = '{"entries":{'
+_END: Final = "}}"
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -49,9 +51,47 @@ class _Data(msgspec.Struct, frozen=True):
 
 def document(entries: Mapping[PodUid, Allocation]) -> Document:
     """The document that remembers these pods."""
-    pods = {uid: _entry(entries[uid]) for uid in sorted(entries)}
-    data = gotext.json_text({"entries": pods} if pods else {})
-    return Document(data, checksum(data))
+    draft = Draft()
+    for uid in draft.unknown(entries):
+        draft.learn(uid, entries[uid])
+    return draft.document(entries)
+
+
+class _Known(msgspec.Struct, frozen=True):
+    allocation: Allocation
+    text: str
+    effect: fnv.Piece
+
+
+class Draft:
+    """A document that is written again and again, a few pods changed each time: only those cost anything."""
+
+    def __init__(self) -> None:
+        self._known: dict[PodUid, _Known] = {}
+
+    def unknown(self, entries: Mapping[PodUid, Allocation]) -> list[PodUid]:
+        """Pods that must be learned before `document`; those that are gone are forgotten."""
+        self._known = {uid: known for uid, known in self._known.items() if uid in entries}
+        known = self._known
+        # Equal amounts may be written in two ways, so only the very same value is known.
+        return [uid for uid, each in entries.items() if uid not in known or known[uid].allocation is not each]
+
+    def learn(self, uid: PodUid, allocation: Allocation) -> None:
+        """Take in what is to be remembered of a pod."""
+        text = f"{gotext.json_text(uid)}:{gotext.json_text(_entry(allocation))}"
+        self._known[uid] = _Known(allocation, text, fnv.piece(text.encode()))
+
+    def document(self, entries: Mapping[PodUid, Allocation]) -> Document:
+        """The document that remembers these pods, all of them learned."""
+        if not entries:
+            return Document(_EMPTY, checksum(_EMPTY))
+        state = fnv.fnv1a((_SEED + _BEGIN).encode())
+        texts: list[str] = []
+        for uid in sorted(entries):
+            known = self._known[uid]
+            state = fnv.continued(fnv.fnv1a(b",", state) if texts else state, known.effect)
+            texts.append(known.text)
+        return Document(_BEGIN + ",".join(texts) + _END, fnv.fnv1a(_END.encode(), state))
 
 
 def encode(checkpoint: Document) -> bytes:
@@ -79,10 +119,7 @@ def parse(text: bytes, path: str) -> Entries:
 
 def checksum(data: str) -> int:
     """FNV-1a of the text as the kubelet's printer shows it."""
-    result = _FNV_OFFSET
-    for byte in (_SEED + data).encode():
-        result = (result ^ byte) * _FNV_PRIME & 0xFFFFFFFF
-    return result
+    return fnv.fnv1a((_SEED + data).encode())
 
 
 def _entry(allocation: Allocation) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The two durable records of a node: what was allocated to each pod, and what was last actuated.
 
 One owner, any number of callers: changes that arrive while a write is on its way to the disk share the next write.
-`allocate` and `actuate` return when the change is on disk; until then the caller must not act on it. If a write
-fails everybody whose change was in it is told, the change is taken back, and the old file still holds.
+`Book.put` returns when the change is on disk; until then the caller must not act on it. If a write fails the
+change is taken back to what the disk has, its caller is told, and the old file still holds; whoever else waits
+tries it again with what is left.
 """
 
 import asyncio
@@ -14,8 +15,8 @@ from flexlet.core.resize.allocation import Allocation
 from flexlet.errors import ConfigError, HostError
 from flexlet.ports.checkpoints import Checkpoints
 
-ALLOCATED: Final = "allocated_pods_state"
-ACTUATED: Final = "actuated_pods_state"
+ALLOCATED: Final = checkpoint.ALLOCATED_FILE
+ACTUATED: Final = checkpoint.ACTUATED_FILE
 
 
 class Book:
@@ -25,15 +26,15 @@ class Book:
         self._files = files
         self._name = name
         self._entries: dict[PodUid, Allocation] = {}
-        self._written = 0
+        self._durable: dict[PodUid, Allocation] = {}
+        self._draft = checkpoint.Draft()
         self._lock = asyncio.Lock()
 
     async def open(self) -> None:
         """Read what an earlier agent left; a broken file is refused, since nobody can guess it."""
         raw = await self._files.load(self._name)
-        path = self._files.path(self._name)
-        self._entries = {} if raw is None else dict(checkpoint.parse(raw, path))
-        self._written = checkpoint.document(self._entries).checksum if raw is not None else 0
+        found = {} if raw is None else checkpoint.parse(raw, self._files.path(self._name))
+        self._entries, self._durable = dict(found), dict(found)
 
     def get(self, uid: PodUid) -> Allocation | None:
         """What is recorded of a pod."""
@@ -45,12 +46,12 @@ class Book:
 
     async def put(self, uid: PodUid, allocation: Allocation) -> None:
         """Record and write; on return it is durable."""
-        before = self._entries.get(uid)
         self._entries[uid] = allocation
         try:
             await self._flush()
         except HostError:
-            self._take_back(uid, allocation, before)
+            if self._entries.get(uid) is allocation:
+                self._take_back(uid)
             raise
 
     def drop(self, uids: tuple[PodUid, ...]) -> None:
@@ -58,21 +59,29 @@ class Book:
         for uid in uids:
             self._entries.pop(uid, None)
 
-    def _take_back(self, uid: PodUid, allocation: Allocation, before: Allocation | None) -> None:
-        if self._entries.get(uid) is not allocation:
-            return
-        if before is None:
-            del self._entries[uid]
+    def _take_back(self, uid: PodUid) -> None:
+        if uid in self._durable:
+            self._entries[uid] = self._durable[uid]
         else:
-            self._entries[uid] = before
+            del self._entries[uid]
+
+    def _is_written(self) -> bool:
+        durable = self._durable
+        same = all(durable.get(uid) is each for uid, each in self._entries.items())
+        return same and len(durable) == len(self._entries)
 
     async def _flush(self) -> None:
         """Write the newest state; callers that waited find their change already written."""
         async with self._lock:
-            document = checkpoint.document(self._entries)
-            if document.checksum != self._written:
-                await self._files.save(self._name, checkpoint.encode(document))
-                self._written = document.checksum
+            if self._is_written():
+                return
+            written = dict(self._entries)
+            for uid in self._draft.unknown(written):
+                self._draft.learn(uid, written[uid])
+                # Many pods may have changed; others have their turn in between.
+                await asyncio.sleep(0)
+            await self._files.save(self._name, checkpoint.encode(self._draft.document(written)))
+            self._durable = written
 
 
 class Ledger:

@@ -1,8 +1,8 @@
 """ConfigMaps, Secrets and service-account tokens that pods are made from.
 
 Objects are fetched when they are needed and kept for a short while, so that a pod whose containers share one asks
-once; a node may read only what its pods name, so there is nothing to watch. Tokens are kept until four fifths of
-their life have passed.
+once; a node may read only what its pods name, so there is nothing to watch. Tokens are renewed when four fifths of
+their life, or a day, have passed; while that fails the old one serves until its end.
 """
 
 import base64
@@ -13,7 +13,7 @@ import msgspec
 
 from flexlet.api import age
 from flexlet.api.nodepod import NodePod
-from flexlet.api.status import NotFound
+from flexlet.api.status import ApiError, NotFound
 from flexlet.core.agent.containers.contents import Content, Material, Reference, TokenRequest
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster, Ref
@@ -24,7 +24,15 @@ _FRESH_S: Final = 1.0
 _SPENT: Final = 0.8
 _MOST: Final = 2000
 
+_LONGEST_S: Final = 24 * 3600.0
+
 _Kept = tuple[float, Content | None]
+
+
+class _Token(msgspec.Struct, frozen=True):
+    text: str
+    renew_at: float
+    ends_at: float
 
 
 class Objects:
@@ -34,7 +42,7 @@ class Objects:
         self._cluster = cluster
         self._clock = clock
         self._kept: dict[tuple[str, Reference], _Kept] = {}
-        self._tokens: dict[tuple[str, TokenRequest], tuple[float, str]] = {}
+        self._tokens: dict[tuple[str, TokenRequest], _Token] = {}
 
     async def material(
         self, pod: NodePod, references: Iterable[Reference], tokens: Iterable[TokenRequest] = ()
@@ -64,17 +72,22 @@ class Objects:
         key = (pod.metadata.uid, request)
         now = self._clock.now()
         kept = self._tokens.get(key)
-        if kept is None or now > kept[0]:
+        if kept is not None and now <= kept.renew_at:
+            return kept.text
+        try:
             kept = self._tokens[key] = await self._requested(pod, request, now)
-        return kept[1]
+        except ApiError:
+            if kept is None or now >= kept.ends_at:
+                raise
+        return kept.text
 
-    async def _requested(self, pod: NodePod, request: TokenRequest, now: float) -> tuple[float, str]:
+    async def _requested(self, pod: NodePod, request: TokenRequest, now: float) -> _Token:
         account = pod.spec.service_account_name or "default"
         body = _token_body(pod, request)
         raw = await self._cluster.create(_ACCOUNTS, pod.metadata.namespace, body, path=f"{account}/token")
         status = msgspec.json.decode(raw)["status"]
         ends = age.parse(status["expirationTimestamp"]).timestamp()
-        return now + (ends - now) * _SPENT, status["token"]
+        return _Token(status["token"], now + min((ends - now) * _SPENT, _LONGEST_S), ends)
 
     def forget(self, uid: str) -> None:
         """Drop a pod's tokens."""

@@ -9,6 +9,7 @@ from typing import Final
 from flexlet.api import gotext
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.pod import Pod
+from flexlet.core import fnv
 from flexlet.core.agent.setup import NodeSetup
 
 POD_NAME: Final = "io.kubernetes.pod.name"
@@ -25,8 +26,6 @@ PRE_STOP: Final = "io.kubernetes.container.preStopHandler"
 PORTS: Final = "io.kubernetes.container.ports"
 
 _LINK_STEM: Final = 251
-_FNV_OFFSET: Final = 0x811C9DC5
-_FNV_PRIME: Final = 0x01000193
 
 
 def pod_labels(pod: Pod) -> dict[str, str]:
@@ -39,10 +38,7 @@ def container_hash(container: NodeContainer) -> str:
     """FNV-1a of name and image, printed the way Go prints bytes; nothing else makes a container another one."""
     text = gotext.json_text({"image": container.image, "name": container.name})
     printed = "([]uint8)[" + " ".join(str(byte) for byte in text.encode()) + "]"
-    result = _FNV_OFFSET
-    for byte in printed.encode():
-        result = (result ^ byte) * _FNV_PRIME & 0xFFFFFFFF
-    return f"{result:x}"
+    return f"{fnv.fnv1a(printed.encode()):x}"
 
 
 def log_directory(pod: Pod, setup: NodeSetup) -> str:
