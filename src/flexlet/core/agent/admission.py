@@ -14,6 +14,8 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import Pod
+from flexlet.core.agent.containers import security, sysctls
+from flexlet.core.agent.observations import API
 from flexlet.core.agent.record import REJECTED, UNDECIDED, PodRecord
 from flexlet.core.agent.world import World, active
 from flexlet.core.critical import is_critical
@@ -22,10 +24,15 @@ from flexlet.core.resize.allocation import Allocation, applied, of_spec
 from flexlet.core.resize.neighbours import Neighbour
 from flexlet.core.resize.verdict import Preempting
 from flexlet.core.resources import effective, fit
+from flexlet.core.resources.names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended
 from flexlet.core.scheduling import filters, nodeaffinity
 from flexlet.core.scheduling.pods import host_ports
 
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+_OS: Final = "linux"
+_OS_LABEL: Final = "kubernetes.io/os"
+_FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+"""The order in which shortages are found; the first one is told."""
 
 
 class Admitted(msgspec.Struct, frozen=True, tag=True):
@@ -82,9 +89,16 @@ def _others(record: PodRecord, world: World) -> tuple[Neighbour, ...]:
     gates = world.setup.gates
     return tuple(
         neighbours.neighbour(other.pod, other.granted or other.allocation, gates, leaving=is_leaving(other))
+        for other in _holders(record, world)
+    )
+
+
+def _holders(record: PodRecord, world: World) -> list[PodRecord]:
+    return [
+        other
         for uid, other in active(world).items()
         if uid != record.uid and (other.granted is not None or other.admission not in {UNDECIDED, REJECTED})
-    )
+    ]
 
 
 def is_leaving(record: PodRecord) -> bool:
@@ -99,70 +113,130 @@ def _supported(asked: Asked) -> Rejected | None:
     return Rejected("PodFeatureUnsupported", f"flexlet does not support {', '.join(asked.record.unsupported)}")
 
 
-def _pod_level(asked: Asked) -> Rejected | None:
-    if asked.record.pod.spec.resources is None or asked.world.setup.gates[POD_LEVEL_RESOURCES]:
-        return None
-    return Rejected("PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled")
-
-
-def _platform(asked: Asked) -> Rejected | None:
-    name = asked.record.pod.spec.os.name if asked.record.pod.spec.os is not None else "linux"
-    if name == "linux":
-        return None
-    return Rejected("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
-
-
 def _unpressed(asked: Asked) -> Rejected | None:
     facts = admit.NodeFacts(allocatable={}, pressures=asked.world.pressures)
     found = admit.unpressed(admit.Wish(asked.pod, Allocation({}), ()), facts)
     return None if found is None else Rejected(found.detail, found.message)
 
 
+def _sysctls(asked: Asked) -> Rejected | None:
+    why = sysctls.refusal(asked.record.pod, asked.world.setup.unsafe_sysctls)
+    return Rejected("SysctlForbidden", f"forbidden sysctl: {why}") if why else None
+
+
+def _platform(asked: Asked) -> Rejected | None:
+    if asked.pod.metadata.labels.get(_OS_LABEL, _OS) != _OS:
+        return Rejected(
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+        )
+    name = asked.record.pod.spec.os.name if asked.record.pod.spec.os is not None else _OS
+    if name == _OS:
+        return None
+    return Rejected("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+
+
+def _groups(asked: Asked) -> Rejected | None:
+    policy = asked.record.pod.spec.security_context.supplemental_groups_policy
+    if policy != "Strict" or asked.world.setup.strict_groups:
+        return None
+    text = "SupplementalGroupsPolicy=Strict is not supported in this node"
+    return Rejected("SupplementalGroupsPolicyNotSupported", text)
+
+
+def _general(asked: Asked) -> Rejected | Preempting | None:
+    """Room first, then everything else; a critical pod is refused for the rest, and room is made for it."""
+    short = _shortages(asked)
+    rest = next((found for check in _PLACE if (found := check(asked)) is not None), None)
+    if not short or (rest is not None and is_critical(asked.pod)):
+        return rest
+    if is_critical(asked.pod) and not neighbours.is_balloon(asked.pod):
+        return _make_way(asked, short)
+    return Rejected(f"OutOf{short[0].resource}", room.out_of(short[0]))
+
+
+def _shortages(asked: Asked) -> list[fit.Shortage]:
+    """What is missing; resources that nobody advertises on this node are another one's business."""
+    allocatable = asked.world.setup.allocatable
+    wanted = {
+        name: amount
+        for name, amount in effective.pod_requests(asked.pod).items()
+        if name in allocatable or not is_extended(name)
+    }
+    ordered = {name: wanted[name] for name in sorted(wanted, key=_rank)}
+    return fit.shortages(ordered, allocatable, neighbours.used(asked.others), len(asked.others))
+
+
+def _rank(name: str) -> tuple[int, str]:
+    return (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)
+
+
+def _make_way(asked: Asked, short: list[fit.Shortage]) -> Rejected | Preempting:
+    missing = {each.resource: each.requested - (each.capacity - each.used) for each in short}
+    preemptor = neighbours.neighbour(asked.pod, None)
+    chosen = preemption.victims(preemptor, asked.others, missing)
+    if chosen is not None:
+        return Preempting(chosen)
+    unmet = preemption.unmet(preemptor, asked.others, missing)
+    listed = "".join(f"(res: {name}, q: {amount}), " for name, amount in unmet.items())
+    return Rejected(
+        "UnexpectedAdmissionError",
+        "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of "
+        f"pods to preempt: no set of running pods found to reclaim resources: [{listed}]",
+    )
+
+
 def _affinity(asked: Asked) -> Rejected | None:
     if not asked.world.node.metadata.name or nodeaffinity.matches(asked.pod.spec, asked.world.node):
         return None
-    return Rejected(
-        "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
-    )
+    return _failed("NodeAffinity", filters.AFFINITY)
+
+
+def _name(asked: Asked) -> Rejected | None:
+    wanted = asked.pod.spec.node_name
+    if not wanted or wanted == asked.world.setup.name:
+        return None
+    return _failed("NodeName", "node(s) didn't match the requested node name")
 
 
 def _ports(asked: Asked) -> Rejected | None:
     wanted = host_ports(asked.pod)
     if not wanted:
         return None
-    used = [
-        port
-        for uid, other in active(asked.world).items()
-        if uid != asked.record.uid and other.admission not in {UNDECIDED, REJECTED}
-        for port in host_ports(other.pod)
-    ]
-    if not any(filters.is_taken(port, used) for port in wanted):
-        return None
-    return Rejected(
-        "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"
-    )
+    used = [port for other in _holders(asked.record, asked.world) for port in host_ports(other.pod)]
+    return _failed("NodePorts", filters.PORTS) if any(filters.is_taken(each, used) for each in wanted) else None
 
 
 def _taints(asked: Asked) -> Rejected | None:
+    """Static pods stay on a node whatever it is tainted with."""
     hard = [taint for taint in asked.world.node.spec.taints if taint.effect == "NoExecute"]
-    if is_critical(asked.pod) or filters.untolerated(hard, asked.pod.spec.tolerations) is None:
+    if asked.record.source != API or filters.untolerated(hard, asked.pod.spec.tolerations) is None:
         return None
-    return Rejected("TaintToleration", "Predicate TaintToleration failed: node(s) had untolerated taints")
+    return _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 
 
-def _fits(asked: Asked) -> Rejected | Preempting | None:
-    used = neighbours.used(asked.others)
-    short = fit.shortages(
-        effective.pod_requests(asked.pod), asked.world.setup.allocatable, used, len(asked.others)
-    )
-    if not short:
+def _failed(check: str, why: str) -> Rejected:
+    return Rejected(check, f"Predicate {check} failed: {why}")
+
+
+def _apparmor(asked: Asked) -> Rejected | None:
+    """A profile that the node cannot enforce is refused; a pod that runs already keeps what it has."""
+    pod = asked.record.pod
+    profiles = [pod.spec.security_context.app_armor_profile]
+    profiles += [security.apparmor_profile(pod, each) for each in security.everybody(pod)]
+    asked_for = [each for each in profiles if each is not None and each.type != "Unconfined"]
+    if not asked_for or pod.status.phase not in {"", "Pending"}:
         return None
-    if is_critical(asked.pod) and not neighbours.is_balloon(asked.pod):
-        missing = {each.resource: each.requested - (each.capacity - each.used) for each in short}
-        chosen = preemption.victims(neighbours.neighbour(asked.pod, None), asked.others, missing)
-        if chosen is not None:
-            return Preempting(chosen)
-    return Rejected(f"OutOf{short[0].resource}", room.out_of(short[0]))
+    why = "" if asked.world.setup.apparmor else "AppArmor is not enabled on the host"
+    if not why and any(each.type == "Localhost" and not each.localhost_profile.strip() for each in asked_for):
+        why = "invalid empty AppArmor profile name"
+    return Rejected("AppArmor", f"Cannot enforce AppArmor: {why}") if why else None
+
+
+def _pod_level(asked: Asked) -> Rejected | None:
+    if asked.record.pod.spec.resources is None or asked.world.setup.gates[POD_LEVEL_RESOURCES]:
+        return None
+    return Rejected("PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled")
 
 
 def _staying(asked: Asked) -> Rejected | None:
@@ -171,14 +245,15 @@ def _staying(asked: Asked) -> Rejected | None:
     return Rejected(admit.NODE_SHUTDOWN, "Pod was rejected as the node is shutting down.")
 
 
+_PLACE: Final = (_affinity, _name, _ports, _taints)
 CHECKS: Final[tuple[Check, ...]] = (
     _supported,
-    _pod_level,
-    _platform,
     _unpressed,
-    _fits,
-    _affinity,
-    _ports,
-    _taints,
+    _sysctls,
+    _platform,
+    _groups,
+    _general,
+    _apparmor,
+    _pod_level,
     _staying,
 )

@@ -66,3 +66,9 @@ class NodeSetup(msgspec.Struct, frozen=True, kw_only=True):
     max_restart_period_s: float = 300.0
     max_pods: int = 110
     thermal_throttle_paths: tuple[str, ...] = ()
+    unsafe_sysctls: tuple[str, ...] = ()
+    """Kernel parameters that pods may set beside the safe ones; patterns end in a star."""
+    apparmor: bool = True
+    """Whether the kernel enforces AppArmor profiles."""
+    strict_groups: bool = True
+    """Whether the runtime can leave the groups of the image out (supplementalGroupsPolicy Strict)."""

@@ -33,6 +33,11 @@ def victims(
     return tuple(pod.uid for pod in (*first, *middle, *last))
 
 
+def unmet(preemptor: Neighbour, others: Iterable[Neighbour], missing: Mapping[str, int]) -> Missing:
+    """What would still be missing if everybody who may be preempted were gone."""
+    return _without(missing, [pod for pod in others if pod.leaving or _preemptable(preemptor, pod)])
+
+
 def _preemptable(preemptor: Neighbour, pod: Neighbour) -> bool:
     if pod.balloon:
         return False
