@@ -4,7 +4,7 @@ Counting is a look-up in two dicts, for it happens on the way of everything the 
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from flexlet.core.stats.declared import FAMILIES, METRICS, Declared
 from flexlet.core.stats.exposition import GAUGE, HISTOGRAM, Family, Labels, Sample, number
@@ -30,6 +30,8 @@ class Ledger:
         self._families = families
         self._values: dict[str, dict[Key, float]] = {}
         self._histograms: dict[str, dict[Key, _Histogram]] = {}
+        self.refresh: Callable[[], None] = lambda: None
+        """Called before anything is printed: sets gauges that nobody keeps up to date."""
         for family in families.values():
             of_kind = self._histograms if family.kind == HISTOGRAM else self._values
             of_kind[family.name] = {}
@@ -66,6 +68,7 @@ class Ledger:
 
     def families(self, page: str = METRICS) -> Iterator[Family]:
         """Everything for one page."""
+        self.refresh()
         for family in self._families.values():
             if family.page == page:
                 yield Family(family.name, family.kind, family.help, tuple(self._samples(family)))

@@ -1,8 +1,8 @@
 """The families of ``/metrics`` and ``/metrics/probes``: names, kinds, labels and buckets.
 
-The names are the kubelet's, so that dashboards and alerts written for it work; label values are the words of
-conditions and events. Counters and histograms without labels are shown from the start, gauges once they are set
-and whatever has labels once it was counted.
+The names are the kubelet's, so that dashboards and alerts written for it work, but for those about the agent's own
+loop; label values are the words of conditions and events. Counters and histograms without labels are shown from
+the start, gauges once they are set and whatever has labels once it was counted.
 """
 
 from collections.abc import Iterator
@@ -45,6 +45,8 @@ _HTTP: Final = ("method", "path", "server_type", "long_running")
 _OPERATION: Final = ("operation_type",)
 
 _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "flexlet_agent_late_rounds_total": ("Rounds of the agent's loop that took more than 0.1 s.", ()),
+    "flexlet_agent_rounds_total": ("Rounds of the agent's loop.", ()),
     "kubelet_admission_rejections_total": ("Pods refused by the node.", ("reason",)),
     "kubelet_certificate_manager_client_expiration_renew_errors": ("Failed renewals.", ()),
     "kubelet_cpu_manager_pinning_errors_total": ("Pinnings that failed.", ()),
@@ -83,6 +85,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "flexlet_agent_longest_round_seconds": ("The longest round of the agent's loop so far.", ()),
     "kubelet_active_pods": ("Pods that are not finished.", ("static",)),
     "kubelet_certificate_manager_client_ttl_seconds": ("Until the client certificate expires.", ()),
     "kubelet_certificate_manager_server_ttl_seconds": ("Until the serving certificate expires.", ()),
