@@ -1,10 +1,12 @@
 """The shared machine as a fixture, and its logs in the report of a test that failed."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 from tests.vm.machine import Vm, booted
+from tests.vm.node import Hands, Node, up
 
 from flexlet.adapters import image
 from flexlet.core.lab.spec import MachineSpec
@@ -26,11 +28,26 @@ def vm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vm]:
         yield machine
 
 
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """A cluster with its node in a machine of that size; tests delete the pods they made."""
+    with up(tmp_path_factory.mktemp("up")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def hands(node: Node) -> AsyncIterator[Hands]:
+    """What a test can do with that cluster."""
+    async with node.hands() as connected:
+        yield connected
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Add the ends of the machine's logs to the report of a failure."""
     report: pytest.TestReport = yield  # type: ignore[assignment]
-    machine = getattr(item, "funcargs", {}).get("vm")
+    fixtures = getattr(item, "funcargs", {})
+    machine = fixtures["node"].vm if "node" in fixtures else fixtures.get("vm")
     if report.failed and isinstance(machine, Vm):
         try:
             report.sections.extend((f"vm: {name}", text) for name, text in machine.logs().items())

@@ -25,7 +25,7 @@ LOGS: Final = {
     "containerd": ["cat", "/var/log/containerd.log"],
     "guest": ["cat", "/var/log/guest.log"],
 }
-_TAIL: Final = 60
+_LINES, _COLUMNS = 25, 200
 
 
 class Vm:
@@ -59,7 +59,7 @@ class Vm:
 
 
 def _end(text: str) -> str:
-    return "\n".join(text.splitlines()[-_TAIL:])
+    return "\n".join(line[:_COLUMNS] for line in text.splitlines()[-_LINES:])
 
 
 @contextlib.contextmanager

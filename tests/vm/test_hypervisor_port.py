@@ -1,5 +1,6 @@
 """The Hypervisor port's contract on a real machine; the tests themselves are in ``tests/contracts``."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -49,3 +50,14 @@ async def hypervisor(vm: Vm) -> AsyncIterator[Hypervisor]:
             assert await running.unplug(slot, PATIENCE_S) == Unplugged()
         for dimm in (await running.memory()).dimms:
             assert await running.unplug(dimm, PATIENCE_S) == Unplugged()
+        await _elastic_memory_gone(running)
+
+
+async def _elastic_memory_gone(running: Hypervisor) -> None:
+    """The guest takes its time with it."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            elastic = (await running.memory()).elastic
+            if elastic is None or elastic.size == 0:
+                return
+            await asyncio.sleep(0.5)

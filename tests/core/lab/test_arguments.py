@@ -49,7 +49,8 @@ def test_the_whole_line() -> None:
     kernel = words[words.index("-append") + 1]
     assert ["KERNEL" if word == kernel else word for word in words] == LINE.split()
     assert kernel == (
-        "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off memhp_default_state=online_movable"
+        "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off"
+        " memhp_default_state=online_movable"
     )
 
 

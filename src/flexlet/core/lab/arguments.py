@@ -24,8 +24,8 @@ CPU_MODELS: Final[dict[Accelerator, str]] = {"kvm": "host", "tcg": "max,la57=off
 ACCELERATORS: Final[dict[Accelerator, str]] = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 EXEC_PORT: Final = "flexlet.exec"
 # New memory comes online by itself, and movable, or it could not be taken out again. The rest is for emulation:
-# each line on the console costs, a clock that is not trusted costs at each reading, nothing is speculated, and on a
-# busy host the check of the timer at boot fails (and panics) though the timer works.
+# each line on the console costs, a clock that is not trusted costs at each reading, nothing is speculated, and on
+# a busy host the check of the timer at boot fails (and panics) though the timer works.
 KERNEL_ARGUMENTS: Final = (
     "console=ttyS0",
     "quiet",
