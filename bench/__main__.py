@@ -1,10 +1,12 @@
-"""``python -m bench [name...]``: run benches and print one table.
+"""``python -m bench [-o json] [name...]``: run benches and print one table, or a list for programs.
 
 A bench is a module of this package with a function ``run() -> list[tuple[str, float, str]]``: label, figure, unit.
 Figures are for comparing on one machine; nothing fails because of them.
 """
 
+import argparse
 import importlib
+import json
 import pkgutil
 import sys
 from pathlib import Path
@@ -37,15 +39,30 @@ def _module(name: str) -> Any:
 def main() -> None:
     """Run the benches named on the command line, all of them by default."""
     known = names()
-    wanted = sys.argv[1:] or known
-    unknown = [name for name in wanted if name not in known]
+    parser = argparse.ArgumentParser(prog="bench", description="measure flexlet on this machine")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
+    given = parser.parse_args()
+    unknown = [name for name in given.names if name not in known]
     if unknown:
         sys.exit(f"no bench called {', '.join(unknown)}; there are {', '.join(known)}")
+    rows = [(name, *figure) for name in given.names or known for figure in _told(name)]
+    if given.output == "json":
+        keys = ("bench", "what", "figure", "unit")
+        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+    else:
+        _show(rows)
+
+
+def _told(name: str) -> list[Figure]:
+    print(f"running {name} ...", file=sys.stderr)
+    return run(name)
+
+
+def _show(rows: list[tuple[str, str, float, str]]) -> None:
     table = Table("BENCH", "WHAT", "FIGURE", "UNIT", box=None, pad_edge=False)
-    for name in wanted:
-        print(f"running {name} ...", file=sys.stderr)
-        for label, figure, unit in run(name):
-            table.add_row(name, label, f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}", unit)
+    for name, label, figure, unit in rows:
+        table.add_row(name, label, f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}", unit)
     Console().print(table)
 
 
