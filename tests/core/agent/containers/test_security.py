@@ -137,8 +137,8 @@ NAMED = "cannot verify user is non-root"
             {},
             ImageState(user=2**31),
             (
-                "container has runAsNonRoot and image has an invalid user id (2147483648). (Must be 1-(2147483647)): "
-                f"must be between 0 and 2147483647, inclusive {WHO}"
+                "container has runAsNonRoot and image has an invalid user id (2147483648). "
+                f"(Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive {WHO}"
             ),
         ),
     ],
