@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flexlet.adapters.image.progress import Progress
@@ -35,7 +35,8 @@ def obtain(kind: Path, name: str, build: Callable[[Path], None], progress: Progr
             # Another process may have built it while this one waited.
             if not done.exists():
                 _build(done, build)
-    os.utime(done)
+    with suppress(OSError):  # a cache that another user owns is still of use
+        os.utime(done)
     return done
 
 

@@ -25,7 +25,10 @@ def find(name: str) -> str:
 
 def run(command: Sequence[str], env: Mapping[str, str] | None = None, accept: Collection[int] = (0,)) -> str:
     """What the program printed; HostError with its last words if its exit code is not an accepted one."""
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError as error:
+        raise HostError(f"cannot run `{' '.join(command)}`: {error}") from error
     if done.returncode not in accept:
         said = (done.stderr or done.stdout).strip()[-_LAST_WORDS:]
         raise HostError(f"`{' '.join(command)}` failed with exit code {done.returncode}: {said}")
