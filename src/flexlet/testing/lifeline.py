@@ -8,9 +8,17 @@ one begins.
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 T = TypeVar("T")
+
+LOOKS: Final = frozenset(
+    {
+        *("get", "list", "load", "read", "read_end", "tail", "known", "exists", "children", "processes"),
+        *("inspect", "overview", "status", "version", "cgroup_driver", "image", "images", "highest_log"),
+    }
+)
+"""Calls that leave the world as it is: to die after one of them is to die after the call before."""
 
 
 class Lifeline:
@@ -21,8 +29,8 @@ class Lifeline:
         self.is_cut = False
         self.is_over = False
         """Whether the agent is being taken away: what it still tries fails at once."""
-        self.at_end: Callable[[int], bool] = lambda _: False
-        """Told the number of calls that have ended; True lets the agent die before it learns of this one."""
+        self.dies_after: int | None = None
+        """So many calls that change something; the agent does not live to learn how the last of them ended."""
         self.died = asyncio.Event()
 
     def hold(self, name: str, port: T) -> T:
@@ -38,8 +46,10 @@ class Lifeline:
         """A call has ended; does not return if the agent dies here."""
         if not self.is_cut:
             self.calls.append((name, method))
-            if self.at_end(len(self.calls)):
-                self.cut()
+            if self.dies_after is not None and method not in LOOKS:
+                self.dies_after -= 1
+                if self.dies_after == 0:
+                    self.cut()
         await self.pass_through()
 
     async def pass_through(self) -> None:

@@ -125,6 +125,7 @@ def living(of: NodePod, *runs: Container, sandboxes: tuple[Sandbox, ...] | None 
     fresh = PodCgroup(weight=100, quota=-1, memory_max=-1)
     known: dict[str, Any] = {
         "has_cgroup": True,
+        "has_values": True,
         "volumes": True,
         "refresh_volumes_at": NOW + 60,
         "cgroup": podcgroup.written(fresh, pods.pod_cgroup(of)),

@@ -261,6 +261,7 @@ CGROUP = CreatePodCgroup(uid=UID, path="p", files={"cpu.weight": "4"}, actuated=
             {"has_cgroup": False, "cgroup": None, "actuated": NOTHING},
             {
                 "has_cgroup": True,
+                "has_values": True,
                 "cgroup": PodCgroup(weight=4, quota=-1, memory_max=-1),
                 "actuated": CGROUP.actuated,
             },

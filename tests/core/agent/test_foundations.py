@@ -87,11 +87,13 @@ def test_cgroup_and_volumes_are_made_side_by_side() -> None:
     """Neither needs the other, and the sandbox needs both."""
     fresh = told(record(pod(C), NOTHING_YET, has_cgroup=False))
     assert decided(fresh) == Answer((CGROUP, MountVolumes(uid=UID)))
-    only_cgroup = replace(fresh, has_cgroup=True)
+    only_cgroup = replace(fresh, has_cgroup=True, has_values=True)
     assert decided(only_cgroup) == Answer((MountVolumes(uid=UID),))
+    half_made = replace(fresh, has_cgroup=True, volumes=True)
+    assert decided(half_made) == Answer((CGROUP,))
     only_volumes = replace(fresh, volumes=True)
     assert decided(only_volumes) == Answer((CGROUP,))
-    both = replace(fresh, has_cgroup=True, volumes=True)
+    both = replace(fresh, has_cgroup=True, has_values=True, volumes=True)
     assert decided(both) == Answer((RunSandbox(uid=UID, attempt=0),))
 
 
@@ -138,7 +140,7 @@ def test_what_is_left_of_an_old_sandbox_goes_before_a_new_one_comes() -> None:
     of = pod(C, init=(init,))
     dead = (sandbox(1, state=NOT_READY), sandbox(0, state=NOT_READY))
     running = living(of, run(C), run(init, state=EXITED), sandboxes=dead)
-    assert decided(running) == Answer((stop("c"),), (killing("c"),))
+    assert decided(running) == Answer((replace(stop("c"), replaces=True),), (killing("c"),))
     ended = living(of, run(C, state=EXITED), run(init, state=EXITED), sandboxes=dead)
     assert decided(ended) == Answer((StopSandbox(uid=UID, sandbox_id="s1"),))
     half = replace(ended, stopped_sandboxes=frozenset({"s1"}))

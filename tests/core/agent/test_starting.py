@@ -6,12 +6,13 @@ from tests.core.agent.builders import NOW, SETUP, UID, Answer, container, decide
 
 from flexlet.api.nodepod import NodeContainer
 from flexlet.api.nodepod.pod import NodeContainerStatus
-from flexlet.core.agent.deeds import PullImage, StartContainer
+from flexlet.core.agent import attempts
+from flexlet.core.agent.deeds import PullImage, RemoveContainer, StartContainer
 from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.record import Backoff, ImageState, PodRecord, Trouble
 from flexlet.core.resize import targets
 from flexlet.core.resize.allocation import NOTHING, Allocation
-from flexlet.core.runtime.shown import EXITED, Container
+from flexlet.core.runtime.shown import CREATED, EXITED, Container
 
 A, B = container("a", "100m,64Mi"), container("b")
 POD = pod(A)
@@ -207,3 +208,12 @@ def test_the_count_goes_on_if_the_runtime_has_lost_everything() -> None:
     of = replace(POD, status=replace(POD.status, container_statuses=(known,)))
     answer = decided(living(of, images={"a": ImageState(ref="sha256:1", for_attempt=5)}))
     assert answer.deeds == (start(attempt=5),)
+
+
+def test_what_was_made_and_never_started_does_not_count() -> None:
+    """An agent died in between: the container is removed, and the next one has the same number."""
+    left = told(living(POD, run(A, state=CREATED)))
+    assert decided(left).deeds == (RemoveContainer(uid=UID, container="a", container_id="a#0"),)
+    status = NodeContainerStatus(name="a", container_id="containerd://a#0", state={"waiting": {}})
+    gone = living(replace(POD, status=replace(POD.status, container_statuses=(status,))))
+    assert attempts.following(gone, "a") == 0

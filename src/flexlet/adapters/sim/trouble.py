@@ -6,6 +6,7 @@ stands for the death of the agent at that point; it passes every ``except Except
 """
 
 import functools
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
@@ -55,6 +56,7 @@ class Trouble:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
+        self._counts: Counter[str] = Counter()
         self._plans: list[_Plan] = []
         self._crash_after: int | None = None
 
@@ -69,7 +71,7 @@ class Trouble:
 
     def fail(self, method: str, error: BaseException, *, nth: int = 1, lost_answer: bool = False) -> None:
         """Let the nth call of a method from now on fail; with `lost_answer` after the deed is done."""
-        self._plans.append(_Plan(method, len(self.called(method)) + nth, error, lost_answer))
+        self._plans.append(_Plan(method, self._counts[method] + nth, error, lost_answer))
 
     def crash_after(self, deeds: int) -> None:
         """Let the agent die when that many more deeds are done."""
@@ -78,7 +80,8 @@ class Trouble:
     def before(self, method: str, arguments: tuple[Any, ...]) -> int:
         """Write a call down; its number among those of its method."""
         self.calls.append(Call(method, arguments))
-        number = len(self.called(method))
+        self._counts[method] += 1
+        number = self._counts[method]
         self._raise(method, number, lost_answer=False)
         return number
 

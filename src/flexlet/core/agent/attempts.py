@@ -12,6 +12,7 @@ import msgspec
 
 from flexlet.api import decode
 from flexlet.api.nodepod import NodeContainer
+from flexlet.api.nodepod.pod import NodeContainerStatus
 from flexlet.core.agent.containers import names
 from flexlet.core.agent.delays import CRASH_S, FORGOTTEN_AFTER_S, doubled
 from flexlet.core.agent.record import Backoff, PodRecord
@@ -25,9 +26,14 @@ def following(record: PodRecord, name: str) -> int:
     newest = record.shown.newest(name) if record.shown is not None else None
     if newest is None:
         known = (each for each in record.api_pod.status.container_statuses if each.name == name)
-        return next((each.restart_count + 1 for each in known if each.container_id), 0)
+        return next((each.restart_count + 1 for each in known if _has_run(each)), 0)
     count = newest.annotations.get(names.RESTART_COUNT, "")
     return (int(count) if count.isdecimal() else newest.attempt) + 1
+
+
+def _has_run(status: NodeContainerStatus) -> bool:
+    """One that was made and never started has an id, too."""
+    return bool(status.container_id) and ("waiting" not in status.state or bool(status.last_state))
 
 
 def last_end(record: PodRecord, name: str) -> Container | None:

@@ -161,6 +161,8 @@ class StopContainer(Deed, frozen=True, kw_only=True):
     reason: str
     """Why, as the Killing event says it."""
     pre_stop: Handler | None = None
+    replaces: bool = False
+    """Whether it starts again, whatever its exit code; that is written down before it is stopped."""
 
     @property
     def key(self) -> str:

@@ -123,6 +123,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Whether something failed half way: nothing is decided before the next look."""
     messages: dict[str, str] = {}
     has_cgroup: bool | None = None
+    has_values: bool = False
+    """Whether its cgroup was given all its values; an agent may have died before that."""
     cgroup: PodCgroup | None = None
     usage: MemoryUsage | None = None
     ips: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
     allocation: Allocation | None = None
     actuated: Allocation | None = None
+    replaced: frozenset[str] = frozenset()
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,8 @@ def joined(world: World, seen: PodSeen, now: float) -> PodRecord:
         admission=ADMITTED if over else UNDECIDED,
         allocation=known.allocation,
         actuated=known.actuated or NOTHING,
+        has_values=known.actuated is not None,
+        replaced=known.replaced,
         resize=conditions.NONE if over else conditions.restored(pod, now),
         started_at=pod.status.start_time or "",
     )

@@ -127,7 +127,10 @@ class Agent:
         await self._cgroups.hold(self._machine)
         books = self.tools.ledger
         uids = {*books.allocated.uids(), *books.actuated.uids()}
-        remembered = {uid: Remembered(books.allocated.get(uid), books.actuated.get(uid)) for uid in uids}
+        remembered = {
+            uid: Remembered(books.allocated.get(uid), books.actuated.get(uid), books.replaced.get(uid))
+            for uid in uids
+        }
         self.loop.tell(present.changed(remembered=remembered), present.of_facts(facts, self.settings))
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""The two durable records of a node: what was allocated to each pod, and what was last actuated.
+"""The durable records of a node: what was allocated to each pod, what was last actuated, who is to come back.
 
 One owner, any number of callers: changes that arrive while a write is on its way to the disk share the next write.
 `Book.put` returns when the change is on disk; until then the caller must not act on it. If a write fails the
@@ -12,6 +12,7 @@ from typing import Final
 from flexlet.api.units import PodUid
 from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
+from flexlet.engine.agent.replaced import Replaced
 from flexlet.errors import ConfigError, HostError
 from flexlet.ports.checkpoints import Checkpoints
 
@@ -85,21 +86,24 @@ class Book:
 
 
 class Ledger:
-    """Both books."""
+    """All of them."""
 
     def __init__(self, files: Checkpoints) -> None:
         self.allocated = Book(files, ALLOCATED)
         self.actuated = Book(files, ACTUATED)
+        self.replaced = Replaced(files)
 
     async def open(self) -> None:
-        """Read both; raises ConfigError that names the file and the remedy."""
+        """Read all; raises ConfigError that names the file and the remedy."""
         try:
             await self.allocated.open()
             await self.actuated.open()
+            await self.replaced.open()
         except HostError as error:
             raise ConfigError(f"cannot read the node's records of pod resources: {error}") from error
 
     def forget(self, *uids: PodUid) -> None:
-        """Drop pods from both."""
+        """Drop pods from all."""
         self.allocated.drop(uids)
         self.actuated.drop(uids)
+        self.replaced.drop(uids)

@@ -77,7 +77,7 @@ def _done(record: PodRecord, deed: Deed) -> PodRecord:
             # Until it is read it is what was written.
             cgroup = record.cgroup or of_files({**_NEW_CGROUP, **files})
             level = replace(record.actuated, pod=actuated.pod)
-            return replace(record, has_cgroup=True, cgroup=cgroup, actuated=level)
+            return replace(record, has_cgroup=True, has_values=True, cgroup=cgroup, actuated=level)
         case RemovePodCgroup():
             return replace(record, has_cgroup=False, cgroup=None)
         case RemoveVolumes(everything=everything):
@@ -123,7 +123,7 @@ def _mounted(record: PodRecord, deed: MountVolumes, failure: Failed | None, bega
     if failure is None:
         next_at = now + delays.spread(record.uid, deed.key, delays.REFRESH_S, now)
         # What changed while they were made may not be in them.
-        is_old = began_at <= record.refresh_volumes_at <= now
+        is_old = began_at < record.refresh_volumes_at <= now
         return replace(record, volumes=True, refresh_volumes_at=now if is_old else next_at), ()
     wait = delays.doubled(record.retries.get(deed.key), delays.VOLUMES_S, delays.LONGEST_VOLUMES_S, now)
     if failure.detail:

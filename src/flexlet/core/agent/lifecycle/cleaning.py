@@ -17,7 +17,7 @@ from flexlet.core.agent.deeds import (
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.foundations import cgroup_path
 from flexlet.core.agent.lifecycle.killing import stopping
-from flexlet.core.runtime.shown import READY, RUNNING, UNKNOWN, Container
+from flexlet.core.runtime.shown import CREATED, READY, RUNNING, UNKNOWN, Container
 
 
 def trim(draft: Draft) -> None:
@@ -66,6 +66,10 @@ def _surplus(draft: Draft) -> list[Container]:
     found = []
     for run in draft.shown.containers:
         if run.state == RUNNING or draft.is_starting(run.name):
+            continue
+        if run.state == CREATED:
+            # It never ran, so it is not the one to keep; the newest one is left to whoever starts the next.
+            found += [run] if run is not draft.shown.newest(run.name) else []
             continue
         if run.name in kept:
             found.append(run)

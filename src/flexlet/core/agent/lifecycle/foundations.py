@@ -27,11 +27,12 @@ from flexlet.core.runtime.shown import CREATED, EXITED, RUNNING
 def are_laid(draft: Draft) -> bool:
     """Whether containers can start; if not, what is missing is being made."""
     record = draft.record
-    if not record.has_cgroup and not _make_cgroup(draft):
+    has_cgroup = record.has_cgroup and not _is_half_made(draft)
+    if not has_cgroup and not _make_cgroup(draft):
         return False
     if not record.volumes:
         draft.issue(MountVolumes(uid=record.uid))
-    if not record.has_cgroup or not record.volumes:
+    if not has_cgroup or not record.volumes:
         return False
     if runs.needs_sandbox(draft.pod, draft.shown):
         _make_sandbox(draft)
@@ -66,6 +67,11 @@ def cgroup_path(draft: Draft) -> str:
 def _changes(volume: Volume) -> bool:
     sources = (volume.config_map, volume.secret, volume.projected, volume.downward_api)
     return any(source is not None for source in sources)
+
+
+def _is_half_made(draft: Draft) -> bool:
+    """Whether an agent died between making the cgroup and writing its values; nothing is in it yet."""
+    return not draft.record.has_values and not draft.shown.sandboxes and not draft.shown.containers
 
 
 def _make_cgroup(draft: Draft) -> bool:

@@ -36,6 +36,7 @@ def stop(draft: Draft, order: Stop) -> bool:
             grace_s=order.grace_s,
             reason=order.reason,
             pre_stop=pre_stop(draft, run.name),
+            replaces=order.replaces,
         )
     )
     if begun:

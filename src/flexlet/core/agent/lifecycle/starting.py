@@ -14,10 +14,11 @@ from msgspec.structs import replace
 
 from flexlet.api.nodepod import NodeContainer
 from flexlet.core.agent import attempts, events, runs
-from flexlet.core.agent.deeds import PullImage, StartContainer
+from flexlet.core.agent.deeds import PullImage, RemoveContainer, StartContainer
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.record import Backoff, Trouble
 from flexlet.core.resize import targets
+from flexlet.core.runtime.shown import CREATED
 
 _TOLD_FOR_S: Final = 5.0
 """How long a failed pull is shown before the wait for the next one is."""
@@ -27,6 +28,8 @@ def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
     """Take the next step towards a running container."""
     name = container.name
     if not draft.may(f"container/{name}") or f"image/{name}" in draft.record.underway:
+        return
+    if not _is_cleared(draft, name):
         return
     allocated = runs.named(draft.allocated, name) or container
     if _is_backing_off(draft, allocated):
@@ -48,6 +51,15 @@ def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
             actuated=actuated,
         )
     )
+
+
+def _is_cleared(draft: Draft, name: str) -> bool:
+    """Whether nothing is left of a start that an agent did not live to finish; such a run does not count."""
+    newest = draft.shown.newest(name)
+    if newest is None or newest.state != CREATED or name in draft.record.troubles:
+        return True
+    draft.issue(RemoveContainer(uid=draft.record.uid, container=name, container_id=newest.id))
+    return False
 
 
 def _is_backing_off(draft: Draft, container: NodeContainer) -> bool:

@@ -23,6 +23,9 @@ _LEAST_S: Final = 2
 async def stop(tools: Tools, deed: StopContainer, record: PodRecord, _: World) -> Outcome:
     """Done when its process is gone; a failing hook is told in the outcome and stops nothing."""
     began = tools.clock.monotonic()
+    if deed.replaces:
+        there = record.shown.containers if record.shown is not None else ()
+        await tools.ledger.replaced.add(record.pod_uid, deed.container_id, {run.id for run in there})
     failure = ""
     if deed.pre_stop is not None and deed.grace_s > 0:
         failure = await _within_grace(
