@@ -21,13 +21,3 @@ async def serve(settings: Settings, kubeconfig: Path | None, ready: Callable[[Ap
             write_kubeconfig(kubeconfig, server.kubeconfig())
         ready(server)
         await stop.wait()
-
-
-def new_loop() -> asyncio.AbstractEventLoop:
-    """A loop of uvloop where it is installed, because it nearly doubles requests per second; else asyncio's."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def demo(output: str) -> None:
     """Show on a real machine what flexlet does; takes a few minutes the first time."""
     from flexlet.apps.demo.run import run
-    from flexlet.apps.server import new_loop
+    from flexlet.apps.eventloop import new_loop
 
     def say(text: str) -> None:
         click.echo(text, err=True)

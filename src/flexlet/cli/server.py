@@ -25,7 +25,8 @@ from flexlet.core import gates
 def server(data: Path, listen: str, kubeconfig: Path | None, feature_gates: str) -> None:
     """Serve the Kubernetes API until interrupted; prints one line when it is ready."""
     from flexlet.apiserver.server import ApiServer, Settings
-    from flexlet.apps.server import new_loop, serve
+    from flexlet.apps.eventloop import new_loop
+    from flexlet.apps.server import serve
 
     host, port = address.parse(listen)
     settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))

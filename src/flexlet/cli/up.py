@@ -52,7 +52,7 @@ def up(
     from flexlet.adapters.clock import SystemClock
     from flexlet.api.quantity import Quantity
     from flexlet.apiserver.server import ApiServer, Settings
-    from flexlet.apps.server import new_loop
+    from flexlet.apps.eventloop import new_loop
     from flexlet.apps.up import up as run
 
     size = Size(
