@@ -56,7 +56,7 @@ def agent(
     import logging
 
     from flexlet.apps.agent import AgentOptions, run_agent
-    from flexlet.apps.server import new_loop
+    from flexlet.apps.eventloop import new_loop
     from flexlet.core.gates import parse_switches
 
     logging.basicConfig(
