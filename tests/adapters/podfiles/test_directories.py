@@ -109,9 +109,10 @@ async def test_what_the_host_refuses_is_a_host_error_that_names_the_path(
     (tmp_path / "root").write_text("in the way")
     with pytest.raises(HostError, match=rf"(Not a directory|File exists): {tmp_path}/root"):
         await files.prepare("u", [])
+    bad = FileSet(name="s", plugin="secret", files={"../x": File(b"", 0o644)})
+    elsewhere = PodDirectories(tmp_path / "r2", tmp_path, FakeClock(), mounts=False)
     with pytest.raises(HostError, match="must not contain"):
-        bad = FileSet(name="s", plugin="secret", files={"../x": File(b"", 0o644)})
-        await PodDirectories(tmp_path / "r2", tmp_path, FakeClock(), mounts=False).prepare("u", [bad])
+        await elsewhere.prepare("u", [bad])
 
 
 async def test_logs_are_counted_linked_and_removed(files: PodDirectories, tmp_path: Path) -> None:
