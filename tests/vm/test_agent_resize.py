@@ -1,0 +1,285 @@
+"""Resizes in place on a real kernel and a real runtime: the cases of the upstream end-to-end suites, chosen.
+
+The tables are the plain ones, walked there and back with several pods at once, for starting pods is what takes
+time here. Those with a story of their own follow.
+"""
+
+import pytest
+from tests.vm.amounts import resources
+from tests.vm.node import (
+    NAME,
+    NAMESPACE,
+    Hands,
+    Object,
+    condition,
+    container,
+    eventually,
+    lives,
+    pod,
+    runs,
+    together,
+)
+from tests.vm.resizing import Case, is_done, walk
+
+from flexlet.api.quantity import Quantity
+from flexlet.api.status import ApiError
+from flexlet.ports.cluster import NODES, PODS
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
+
+BOTH = ("cpu", "memory")
+# Limits of CPU are not small: what starts a container runs within them, on an emulated CPU.
+GUARANTEED = (
+    Case(name="cpu", before={"c": "300m,32Mi / 300m,32Mi"}, after={"c": "400m,32Mi / 400m,32Mi"}),
+    Case(name="memory", before={"c": "300m,32Mi / 300m,32Mi"}, after={"c": "300m,48Mi / 300m,48Mi"}),
+    Case(name="same-direction", before={"c": "300m,32Mi / 300m,32Mi"}, after={"c": "400m,48Mi / 400m,48Mi"}),
+    Case(name="opposite", before={"c": "300m,48Mi / 300m,48Mi"}, after={"c": "400m,32Mi / 400m,32Mi"}),
+)
+BURSTABLE = (
+    Case(name="cpu-request", before={"c": "50m,32Mi / 1,64Mi"}, after={"c": "80m,32Mi / 1,64Mi"}),
+    Case(name="cpu-limit", before={"c": "50m,32Mi / 1,64Mi"}, after={"c": "50m,32Mi / 1500m,64Mi"}),
+    Case(name="memory-request", before={"c": "50m,32Mi / 1,64Mi"}, after={"c": "50m,48Mi / 1,64Mi"}),
+    Case(name="memory-limit", before={"c": "50m,32Mi / 1,64Mi"}, after={"c": "50m,32Mi / 1,96Mi"}),
+    Case(name="crossed", before={"c": "50m,32Mi / 1,64Mi"}, after={"c": "30m,48Mi / 1500m,56Mi"}),
+)
+RESTARTING = (
+    Case(
+        name="memory-restarts",
+        before={"c": "300m,32Mi / 300m,32Mi"},
+        after={"c": "300m,48Mi / 300m,48Mi"},
+        restart_on={"c": ("memory",)},
+        restarts=("c",),
+    ),
+    Case(
+        name="only-the-other-restarts",
+        before={"c": "300m,32Mi / 300m,32Mi"},
+        after={"c": "400m,32Mi / 400m,32Mi"},
+        restart_on={"c": ("memory",)},
+    ),
+    Case(
+        name="cpu-restarts",
+        before={"c": "50m,32Mi / 1,64Mi"},
+        after={"c": "80m,48Mi / 1,64Mi"},
+        restart_on={"c": ("cpu",)},
+        restarts=("c",),
+    ),
+    Case(
+        name="both-restart-once",
+        before={"c": "50m,32Mi / 1,64Mi"},
+        after={"c": "80m,48Mi / 1500m,96Mi"},
+        restart_on={"c": BOTH},
+        restarts=("c",),
+    ),
+)
+SEVERAL = (
+    Case(
+        name="net-increase",
+        before={"a": "100m,32Mi / 500m,32Mi", "b": "100m,32Mi / 500m,32Mi", "c": "100m,32Mi / 500m,32Mi"},
+        after={"a": "180m,64Mi / 800m,64Mi", "b": "130m,48Mi / 600m,48Mi", "c": "80m,24Mi / 400m,24Mi"},
+    ),
+    Case(
+        name="net-decrease",
+        before={"a": "100m,48Mi / 500m,48Mi", "b": "100m,48Mi / 500m,48Mi", "c": "100m,48Mi / 500m,48Mi"},
+        after={"a": "130m,56Mi / 600m,56Mi", "b": "50m,32Mi / 300m,32Mi", "c": "50m,32Mi / 300m,32Mi"},
+    ),
+    Case(
+        name="mixed",
+        before={"+s": "100m,32Mi / 500m,32Mi", "c": "100m,48Mi / 500m,48Mi"},
+        after={"+s": "130m,48Mi / 600m,48Mi", "c": "80m,32Mi / 400m,32Mi"},
+    ),
+    Case(
+        name="additions",
+        before={"a": "10m", "b": "10m / 1", "c": "10m / 1", "d": ",16Mi", "e": ",16Mi / ,32Mi", "f": ""},
+        after={
+            "a": "10m / 1",
+            "b": "10m,16Mi / 1",
+            "c": "10m,16Mi / 1,32Mi",
+            "d": ",16Mi / ,32Mi",
+            "e": "10m,16Mi / ,32Mi",
+            "f": "10m,16Mi / 1,32Mi",
+        },
+        back=False,
+    ),
+)
+POD_LEVEL = (
+    Case(
+        name="level-inherited",
+        before={"a": "50m,32Mi / 500m,64Mi", "b": ""},
+        level="100m,128Mi / 1,256Mi",
+        new_level="150m,160Mi / 1500m,320Mi",
+    ),
+    Case(
+        name="level-guaranteed",
+        before={"a": "", "b": ""},
+        level="400m,128Mi / 400m,128Mi",
+        new_level="500m,96Mi / 500m,96Mi",
+    ),
+    Case(
+        name="level-with-containers",
+        before={"a": "50m,32Mi / 500m,64Mi"},
+        after={"a": "60m,48Mi / 600m,56Mi"},
+        level="100m,64Mi / 800m,128Mi",
+        new_level="80m,64Mi / 1,160Mi",
+    ),
+    Case(
+        name="level-one-restarts",
+        before={"a": "20m,16Mi", "b": "20m,16Mi / 500m,64Mi"},
+        level="100m,64Mi / 1,128Mi",
+        new_level="100m,64Mi / 1,160Mi",
+        restart_on={"a": ("memory",), "b": ("memory",)},
+        restarts=("a",),
+    ),
+    Case(
+        name="level-half-inherited",
+        before={"a": "50m / 500m"},
+        level="100m,64Mi / 800m,128Mi",
+        new_level="100m,64Mi / 1,128Mi",
+        shown={"a": "50m / 500m,128Mi"},
+    ),
+    Case(
+        name="level-added",
+        before={"a": "20m,16Mi", "b": "20m,16Mi"},
+        new_level="60m,64Mi / 1,128Mi",
+        back=False,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [GUARANTEED, BURSTABLE, RESTARTING, SEVERAL, POD_LEVEL],
+    ids=["guaranteed", "burstable", "restarting", "several", "pod-level"],
+)
+async def test_there_and_back(hands: Hands, cases: tuple[Case, ...]) -> None:
+    """Kernel, status, restarts and events are what the spec asks for after each step, and nothing else is."""
+    await together(*(walk(hands, case) for case in cases))
+
+
+async def test_memory_in_use_is_not_taken(hands: Hands) -> None:
+    """A limit below what is in use is an error that leaves the kernel alone; going back ends it."""
+    fill = "dd if=/dev/zero of=/fast/file bs=1M count=30 2>/dev/null; trap 'exit 0' TERM; sleep 1000000 & wait"
+    busy = container(
+        script=fill,
+        resources=resources("20m,16Mi / 1,64Mi"),
+        volumeMounts=[{"name": "fast", "mountPath": "/fast"}],
+    )
+    await hands.create(PODS, pod("busy", busy, volumes=[{"name": "fast", "emptyDir": {"medium": "Memory"}}]))
+    first = await hands.ready("busy")
+    files = await hands.cgroup(first, "c")
+
+    async def filled() -> bool:
+        return (
+            int(await hands.inside(f"cat /sys/fs/cgroup/kubepods/burstable/pod*{_uid(first)}/memory.current"))
+            > 30 << 20
+        )
+
+    await eventually(filled)
+    await hands.resize("busy", containers=[{"name": "c", "resources": resources("20m,16Mi / 1,20Mi")}])
+    now = await hands.until("it fails", "busy", lambda found: "below current usage" in _message(found))
+    assert (condition(now, "PodResizePending"), await hands.cgroup(now, "c")) == ("", files)
+    assert "(20971520) below current usage (" in _message(now)
+    assert runs(now)["c"]["resources"] == resources("20m,16Mi / 1,64Mi")
+    await hands.resize("busy", containers=[{"name": "c", "resources": resources("20m,16Mi / 1,64Mi")}])
+    now = await hands.until("it is taken back", "busy", is_done)
+    assert (lives(now), await hands.cgroup(now, "c")) == (lives(first), files)
+    await hands.delete("busy")
+
+
+def _uid(found: Object) -> str:
+    return str(found["metadata"]["uid"])
+
+
+def _message(found: Object) -> str:
+    conditions = found["status"]["conditions"]
+    return next((each["message"] for each in conditions if each["type"] == "PodResizeInProgress"), "")
+
+
+async def test_an_init_container_while_it_runs(hands: Hands) -> None:
+    """It is resized as the others are, though the pod does not run yet."""
+    waiting = container(
+        "first",
+        "until [ -e /shared/go ]; do sleep 1; done",
+        resources=resources("30m,32Mi / 600m,64Mi"),
+        volumeMounts=[{"name": "shared", "mountPath": "/shared"}],
+    )
+    spec = {"initContainers": [waiting], "volumes": [{"name": "shared", "emptyDir": {}}]}
+    regular = container(resources=resources("30m,32Mi / 600m,64Mi"))
+    await hands.create(PODS, pod("early", regular, **spec))
+    found = await hands.until(
+        "it runs", "early", lambda found: "running" in runs(found).get("first", {}).get("state", {})
+    )
+    for text, files in (
+        ("50m,32Mi / 1,96Mi", ["100000 100000", "2", str(96 << 20)]),
+        ("30m,32Mi / 600m,64Mi", ["60000 100000", "2", str(64 << 20)]),
+    ):
+        await hands.resize("early", initContainers=[{"name": "first", "resources": resources(text)}])
+        found = await hands.until(
+            "its status shows it",
+            "early",
+            lambda found, text=text: runs(found)["first"].get("resources") == resources(text),  # type: ignore[misc]
+        )
+        assert await hands.cgroup(found, "first") == files
+        assert runs(found)["first"]["restartCount"] == 0
+    place = f"/var/lib/kubelet/pods/{_uid(found)}/volumes/kubernetes.io~empty-dir/shared/go"
+    await hands.inside(f"touch {place}")
+    await hands.ready("early")
+    await hands.delete("early")
+
+
+async def test_what_has_no_room_waits_and_what_never_has_is_refused(hands: Hands) -> None:
+    """Deferred until a neighbour goes; more than the node has is forbidden at once."""
+    node = await hands.get(NAME, NODES)
+    have = Quantity.parse(node["status"]["allocatable"]["cpu"]).milli
+    large = container(resources=resources(f"{have - 300}m,32Mi"))
+    small = container(resources=resources("100m,32Mi / ,64Mi"))
+    await together(hands.start("neighbour", large), hands.start("waits", small))
+    wish = [{"name": "c", "resources": resources("500m,32Mi / ,64Mi")}]
+    first = await hands.resize("waits", containers=wish)
+    found = await hands.until("it waits", "waits", lambda found: condition(found, "PodResizePending") == "True")
+    pending = next(each for each in found["status"]["conditions"] if each["type"] == "PodResizePending")
+    assert (pending["reason"], pending["observedGeneration"]) == ("Deferred", first["metadata"]["generation"])
+    assert runs(found)["c"]["allocatedResources"] == {"cpu": "100m", "memory": "32Mi"}
+    before = lives(found)
+    await hands.delete("neighbour")
+    found = await hands.until("it has room", "waits", is_done)
+    assert (lives(found), runs(found)["c"]["allocatedResources"]) == (before, {"cpu": "500m", "memory": "32Mi"})
+    assert (await hands.cgroup(found, "c"))[1] == "20"
+
+    async def told() -> bool:
+        return await hands.resize_events(found) == {"ResizeDeferred": 1, "ResizeStarted": 1, "ResizeCompleted": 1}
+
+    await eventually(told)
+    with pytest.raises(ApiError, match="node didn't have enough allocatable resources: cpu") as refused:
+        await hands.resize("waits", containers=[{"name": "c", "resources": {"requests": {"cpu": "9"}}}])
+    assert refused.value.status.code == 403
+    await hands.delete("waits")
+
+
+async def test_the_whole_pod_replaced(hands: Hands) -> None:
+    """PUT of the subresource does what PATCH does, counts one generation, and shows the pod."""
+    found = await hands.start("put", container(resources=resources("30m,32Mi / 600m,64Mi")))
+    found["spec"]["containers"][0]["resources"] = resources("40m,32Mi / 800m,64Mi")
+    await hands.api.update(PODS, NAMESPACE, "put", found, subresource="resize")
+    now = await hands.until(
+        "it is done", "put", lambda found: found["metadata"]["generation"] == 2 and is_done(found)
+    )
+    assert (await hands.cgroup(now, "c"), runs(now)["c"]["resources"]) == (
+        ["80000 100000", "2", str(64 << 20)],
+        resources("40m,32Mi / 800m,64Mi"),
+    )
+    await hands.delete("put")
+
+
+async def test_less_than_the_kernel_knows(hands: Hands) -> None:
+    """Requests below 2m and limits below 10m are all the same to the kernel, and still reported as asked."""
+    first = await hands.start("tiny", container(resources=resources("20m,16Mi / 500m,64Mi")))
+    for text in ("2m,16Mi / 10m,64Mi", "1m,16Mi / 5m,64Mi"):
+        await hands.resize("tiny", containers=[{"name": "c", "resources": resources(text)}])
+        now = await hands.until("it is done", "tiny", is_done)
+        assert (await hands.cgroup(now, "c"), await hands.cgroup(now)) == (
+            2 * (["1000 100000", "1", str(64 << 20)],)
+        )
+        assert (runs(now)["c"]["resources"], lives(now)) == (resources(text), lives(first))
+    await hands.resize("tiny", containers=[{"name": "c", "resources": resources("20m,16Mi / 1,64Mi")}])
+    await hands.until("it is done", "tiny", is_done)
+    await hands.delete("tiny")

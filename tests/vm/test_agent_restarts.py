@@ -1,0 +1,141 @@
+"""What a node survives: its agent killed at a bad moment, its runtime restarted, its API server out of reach.
+
+Containers go on as they are (same runs, same counts), allocations are kept, and what is reported becomes true.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.vm.amounts import resources
+from tests.vm.node import Hands, Node, Object, cgroup, container, eventually, lives, pod, runs, together
+from tests.vm.resizing import is_done
+
+from flexlet.ports.cluster import PODS
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
+NAMES = ("first", "second", "third")
+BEFORE = "50m,32Mi / 500m,64Mi"
+STATE = "/var/lib/kubelet/allocated_pods_state"
+KILL_AGENT = "kill -9 $(cat /sys/fs/cgroup/system/agent/cgroup.procs)"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _pods(node: Node) -> Iterator[None]:
+    """Three pods that run all the time."""
+    asyncio.run(_with(node, "start"))
+    yield
+    asyncio.run(_with(node, "delete"))
+
+
+async def _with(node: Node, deed: str) -> None:
+    async with node.hands() as hands:
+        if deed == "delete":
+            await hands.delete(*NAMES)
+        else:
+            await together(*(hands.start(name, container(resources=resources(BEFORE))) for name in NAMES))
+
+
+async def _resize(hands: Hands, text: str) -> None:
+    wish = [{"name": "c", "resources": resources(text)}]
+    await together(*(hands.resize(name, containers=wish) for name in NAMES))
+
+
+async def _now(hands: Hands) -> dict[str, Object]:
+    return {name: await hands.get(name) for name in NAMES}
+
+
+async def _resized(hands: Hands, text: str, files: list[str]) -> dict[str, Object]:
+    """Wait until all are resized, and look at kernel, status and checkpoint."""
+    wanted = resources(text)
+    pods = [await hands.until("it is resized", name, lambda f: is_done(f) and _shows(f, text)) for name in NAMES]
+    kept = json.loads(json.loads(await hands.inside(f"cat {STATE}"))["data"])["entries"]
+    for found in pods:
+        assert await hands.cgroup(found, "c") == files
+        assert kept[found["metadata"]["uid"]]["ContainerResources"]["c"] == wanted
+    return dict(zip(NAMES, pods, strict=True))
+
+
+def _shows(found: Object, text: str) -> bool:
+    return bool(runs(found)["c"]["resources"] == resources(text))
+
+
+def _all_lives(pods: dict[str, Object]) -> dict[str, dict[str, tuple[str, int]]]:
+    return {name: lives(found) for name, found in pods.items()}
+
+
+@pytest.mark.parametrize(
+    ("after_s", "text", "files"),
+    [
+        (0.0, "60m,32Mi / 600m,96Mi", ["60000 100000", "3", str(96 << 20)]),
+        (0.4, BEFORE, ["50000 100000", "2", str(64 << 20)]),
+    ],
+)
+async def test_killed_in_the_middle_of_a_resize(hands: Hands, after_s: float, text: str, files: list[str]) -> None:
+    before = _all_lives(await _now(hands))
+    await _resize(hands, text)
+    await asyncio.sleep(after_s)
+    await hands.inside(KILL_AGENT)
+    assert _all_lives(await _resized(hands, text, files)) == before
+
+
+async def test_killed_while_a_pod_starts(hands: Hands) -> None:
+    """It ends with one sandbox and one run of each container, started once."""
+    others = _all_lives(await _now(hands))
+    await hands.create(PODS, pod("late", container("a"), container("b")))
+
+    async def begun() -> bool:
+        uid = (await hands.get("late"))["metadata"]["uid"]
+        return bool(
+            await hands.inside(f"ls -d /sys/fs/cgroup/kubepods/besteffort/pod{uid}/*/ 2>/dev/null || true")
+        )
+
+    await eventually(begun)
+    await hands.inside(KILL_AGENT)
+    found = await hands.ready("late")
+    there = (
+        await hands.inside(f"ls -d {cgroup(found)}/*/ | wc -l"),
+        [each["restartCount"] for each in runs(found).values()],
+    )
+    assert there == ("3", [0, 0])
+    assert _all_lives(await _now(hands)) == others
+    await hands.delete("late")
+
+
+async def test_containerd_restarted(hands: Hands) -> None:
+    """Containers do not notice, and the node goes on with the new one."""
+    before = _all_lives(await _now(hands))
+    await hands.inside("kill -9 $(pidof containerd)")
+    text = "70m,32Mi / 700m,64Mi"
+    await _resize(hands, text)
+    assert _all_lives(await _resized(hands, text, ["70000 100000", "3", str(64 << 20)])) == before
+    found = await hands.start("new")
+    assert runs(found)["c"]["restartCount"] == 0
+    await hands.delete("new")
+
+
+async def test_api_server_out_of_reach(hands: Hands) -> None:
+    """Meanwhile the node looks after its pods; afterwards it tells, and does what it was asked."""
+    before = await _now(hands)
+    rule = "OUTPUT -d 10.0.2.2 -p tcp -j REJECT --reject-with tcp-reset"
+    await hands.inside(f"iptables -w -I {rule}")
+    try:
+        first = cgroup(before["first"], "c")
+        text = "80m,32Mi / 800m,64Mi"
+        await _resize(hands, text)
+        await hands.inside(f"echo 1 >{first}/cgroup.kill")
+        pod_group = cgroup(before["first"])
+
+        async def restarted() -> bool:
+            groups = await hands.inside(f"cd {pod_group} && grep -l . */cgroup.procs")
+            return len(groups.split()) == 2 and first.rpartition("/")[2] not in groups
+
+        await eventually(restarted)
+        assert _all_lives(await _now(hands)) == _all_lives(before)
+    finally:
+        await hands.inside(f"iptables -w -D {rule}")
+    now = await _resized(hands, text, ["80000 100000", "4", str(64 << 20)])
+    assert [runs(found)["c"]["restartCount"] for found in now.values()] == [1, 0, 0]
+    for name in ("second", "third"):
+        assert lives(now[name]) == lives(before[name])
