@@ -1,6 +1,4 @@
-"""Resources in the notation of tables, ``requests / limits`` with each as ``cpu,memory``, and what the kernel
-makes of them.
-"""
+"""Resources as tables write them, ``cpu,memory / cpu,memory`` (requests, limits), and as the kernel does."""
 
 from typing import Any, Final
 

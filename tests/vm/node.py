@@ -145,9 +145,8 @@ class Hands:
 
     async def within(self, pod: Object, container: str, script: str) -> str:
         """What a shell of the guest prints whose root is that of a container."""
-        return await self.inside(
-            f"chroot /proc/$(head -n 1 {cgroup(pod, container)}/cgroup.procs)/root /bin/sh -c {shlex.quote(script)}"
-        )
+        process = f"$(head -n 1 {cgroup(pod, container)}/cgroup.procs)"
+        return await self.inside(f"chroot /proc/{process}/root /bin/sh -c {shlex.quote(script)}")
 
     async def cgroup(self, pod: Object, container: str = "") -> list[str]:
         """cpu.max, cpu.weight and memory.max of a pod or of one of its containers, as the kernel shows them."""

@@ -4,15 +4,17 @@
 again, and looks: at the kernel's files, at the status, at restarts, at the events.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from tests.pods import amounts
 from tests.vm.amounts import memory, quota, resources, weight
 from tests.vm.node import RESIZING, Hands, Object, container, eventually, pod, runs
 
-from flexlet.api.pod import ResourceList
 from flexlet.ports.cluster import PODS
+
+if TYPE_CHECKING:
+    from flexlet.api.pod import ResourceList
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,14 +45,14 @@ async def test_hooks_and_the_end(hands: Hands) -> None:
         "preStop": {"exec": {"command": ["sh", "-c", "echo stop >>/host/said"]}},
     }
     mount = {"name": "host", "mountPath": "/host"}
-    volume = {"name": "host", "hostPath": {"path": "/var/tmp/hooks", "type": "DirectoryOrCreate"}}
+    volume = {"name": "host", "hostPath": {"path": "/opt/hooks", "type": "DirectoryOrCreate"}}
     hooked = container(script=script, lifecycle=hooks, volumeMounts=[mount])
     await hands.start("hooked", hooked, volumes=[volume], terminationGracePeriodSeconds=120)
     await hands.delete("hooked")
-    assert await hands.inside("cat /var/tmp/hooks/said; rm -r /var/tmp/hooks") == "start\nstop\nterm"
+    assert await hands.inside("cat /opt/hooks/said; rm -r /opt/hooks") == "start\nstop\nterm"
 
 
-MOUNTS = {
+MOUNTS: dict[str, Object] = {
     "fast": {"emptyDir": {"medium": "Memory", "sizeLimit": "8Mi"}},
     "settings": {"configMap": {"name": "settings"}},
     "keys": {"secret": {"secretName": "keys", "defaultMode": 0o400}},
@@ -91,7 +91,8 @@ async def test_volumes(hands: Hands) -> None:
         found,
         "c",
         "cat /settings/color /keys/key /about/name /all/deep/color /all/most /single/color | xargs -n 1 echo; "
-        "cut -d . -f 1 /all/token | wc -l; stat -c %a /keys/..data/key; stat -f -c %T /fast; df -m /fast | tail -n 1",
+        "cut -d . -f 1 /all/token | wc -l; stat -c %a /keys/..data/key; "
+        "stat -f -c %T /fast; df -m /fast | tail -n 1",
     )
     words = seen.split()
     assert words[:1] == ["bluesecretholderblue" + str(32 * MIB) + "blue"]
