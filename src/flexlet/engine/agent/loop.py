@@ -127,16 +127,16 @@ class AgentLoop:
         await asyncio.sleep(0)
 
     async def _rest(self, seconds: float | None) -> None:
-        if seconds is None:
-            await self._arrived.wait()
-            return
-        alarm = asyncio.ensure_future(self._clock.sleep(seconds))
-        mail = asyncio.ensure_future(self._arrived.wait())
+        alarm = None if seconds is None else asyncio.ensure_future(self._ring_in(seconds))
         try:
-            await asyncio.wait({alarm, mail}, return_when=asyncio.FIRST_COMPLETED)
+            await self._arrived.wait()
         finally:
-            for waiting in (alarm, mail):
-                waiting.cancel()
+            if alarm is not None:
+                alarm.cancel()
+
+    async def _ring_in(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._arrived.set()
 
     def _round(self, group: asyncio.TaskGroup) -> None:
         now = self._clock.now()

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from flexlet.api import decode
 from flexlet.api.node import Node
+from flexlet.api.nodepod import NodePod
 from flexlet.api.quantity import Quantity
 from flexlet.core.agent import orphans
 from flexlet.core.agent.containers import sandbox
@@ -20,6 +21,7 @@ from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.node.status import node_capacity
+from flexlet.core.resize.allocation import Allocation
 from flexlet.engine.agent import present
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
@@ -44,7 +46,8 @@ class Cgroups:
         self._loop = loop
         self._selfview = selfview
         self._clock = tools.clock
-        self._weighed: dict[str, PodRecord] | None = None
+        self._seen: dict[str, PodRecord] | None = None
+        self._weighed: dict[str, tuple[NodePod, Allocation | None]] | None = None
         self._held: Machine | None = None
         self._repair_at = 0.0
 
@@ -67,15 +70,15 @@ class Cgroups:
         self._selfview.tell(enforcement="")
 
     async def _weigh(self) -> None:
+        """Pods change with every answer of a probe; their weights only with what was granted to them."""
         world = self._loop.world
-        if world.pods is self._weighed:
+        if world.pods is self._seen:
             return
-        await self._tree.pods(
-            sandbox.as_allocated(record, world.setup)
-            for record in active(world).values()
-            if record.admission == ADMITTED
-        )
-        self._weighed = world.pods
+        admitted = {uid: each for uid, each in active(world).items() if each.admission == ADMITTED}
+        weights = {uid: (each.pod, each.allocation) for uid, each in admitted.items()}
+        if weights != self._weighed:
+            await self._tree.pods(sandbox.as_allocated(each, world.setup) for each in admitted.values())
+        self._seen, self._weighed = world.pods, weights
 
 
 class Upkeep:
