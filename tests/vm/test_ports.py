@@ -5,7 +5,7 @@ from tests.vm.machine import Vm
 
 from flexlet.testing import cgroup_checks, runtime_checks
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(2400)]
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,6 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
 async def test_the_real_adapters_keep_the_contract(vm: Vm, module: str, count: int) -> None:
     """One line for each check, and none of them fails or is skipped."""
     async with vm.guest() as guest:
-        done = await guest.run(["python3", "-s", "-m", module], patience_s=1100)
+        done = await guest.run(["python3", "-s", "-m", module], patience_s=2300)
     lines = done.stdout.decode().splitlines()
     assert [line for line in lines if not line.startswith("ok ")] == [f"{count} passed, 0 failed"], done.stderr

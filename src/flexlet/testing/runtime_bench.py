@@ -15,6 +15,7 @@ from flexlet.core.runtime.configs import (
     SandboxSecurity,
 )
 from flexlet.core.runtime.shown import Container, RuntimePod
+from flexlet.errors import RuntimeFault
 from flexlet.ports.cgroups import CgroupTree
 from flexlet.ports.runtime import Runtime
 from flexlet.testing.checks import Broken
@@ -97,14 +98,13 @@ class TestPod:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        pod = await self.inspect()
-        for container in pod.containers:
-            await self.bench.runtime.stop_container(container.id, 0)
-            await self.bench.runtime.remove_container(container.id)
-        for sandbox in pod.sandboxes:
-            await self.bench.runtime.stop_sandbox(sandbox.id)
-            await self.bench.runtime.remove_sandbox(sandbox.id)
-        await self.bench.tree.remove("flexlet-contract")
+        """Removing may have to wait for what a busy runtime has not yet noticed."""
+        for _ in range(30):
+            try:
+                return await self._clean()
+            except RuntimeFault:
+                await self.bench.wait(1)
+        return await self._clean()
 
     @property
     def cgroup(self) -> str:
@@ -139,6 +139,12 @@ class TestPod:
         container_id = await self.create(script, attempt=attempt)
         await self.bench.runtime.start_container(container_id)
         return container_id
+
+    async def _clean(self) -> None:
+        for sandbox in (await self.inspect()).sandboxes:
+            await self.bench.runtime.stop_sandbox(sandbox.id)
+            await self.bench.runtime.remove_sandbox(sandbox.id)
+        await self.bench.tree.remove("flexlet-contract")
 
     async def inspect(self) -> RuntimePod:
         """The pod as the runtime shows it."""

@@ -226,7 +226,7 @@ async def stopping_a_sandbox_ends_its_containers(bench: RuntimeBench) -> None:
 
 async def events_name_the_pod(bench: RuntimeBench) -> None:
     """Whoever listens hears of a pod in which a container ends."""
-    async with asyncio.timeout(60), TestPod(bench) as pod, asyncio.TaskGroup() as group:
+    async with asyncio.timeout(600), TestPod(bench) as pod, asyncio.TaskGroup() as group:
         listening = group.create_task(_hear(bench, pod.uid))
         await bench.wait(0.5)
         container_id = await pod.start("exit 0")
