@@ -6,11 +6,10 @@ on is another than the last time, so a quiet node costs next to nothing.
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from flexlet.api import decode
 from flexlet.api.node import Node
-from flexlet.api.nodepod import NodePod
 from flexlet.api.quantity import Quantity
 from flexlet.core.agent import orphans
 from flexlet.core.agent.containers import sandbox
@@ -21,7 +20,6 @@ from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.node.status import node_capacity
-from flexlet.core.resize.allocation import Allocation
 from flexlet.engine.agent import present
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
@@ -29,6 +27,10 @@ from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.tree import PodTree
 from flexlet.engine.agent.watching import Watching
 from flexlet.errors import HostError, RuntimeFault
+
+if TYPE_CHECKING:
+    from flexlet.api.nodepod import NodePod
+    from flexlet.core.resize.allocation import Allocation
 
 _PERIOD_S: Final = 2.0
 _REPAIR_S: Final = 60.0
