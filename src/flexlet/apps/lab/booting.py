@@ -1,6 +1,6 @@
 """Waiting for a guest: its console says when its container runtime answers."""
 
-import asyncio
+import contextlib
 import time
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from flexlet.errors import HypervisorError
 
 READY: Final = b"flexlet-guest: ready"
 BOOT_S: Final = 300.0
-_LOOK_S: Final = 0.1
+_LOOK_S: Final = 0.2
 _LINES: Final = 15
 
 
@@ -19,16 +19,14 @@ async def ready(machine: MachineDirectory, patience_s: float = BOOT_S) -> float:
     """How long it took; HypervisorError with the end of the console if the machine ends or takes too long."""
     console = machine.file("console.log")
     begin = time.monotonic()
-    try:
-        async with asyncio.timeout(patience_s):
-            while not _says_ready(console):
-                if machine.file("pid") not in processes.running([machine.file("pid")]):
-                    raise HypervisorError(f"machine {machine.name} has ended while it booted:\n{_end(console)}")
-                await asyncio.sleep(_LOOK_S)
-    except TimeoutError as error:
-        raise HypervisorError(
-            f"machine {machine.name} has not booted within {patience_s:g} s; its console ends:\n{_end(console)}"
-        ) from error
+    process = processes.find(machine.file("pid"))
+    with process or contextlib.nullcontext():
+        while not _says_ready(console):
+            if process is None or await process.ended(_LOOK_S):
+                raise HypervisorError(f"machine {machine.name} has ended while it booted:\n{_end(console)}")
+            if time.monotonic() - begin > patience_s:
+                complaint = f"machine {machine.name} has not booted within {patience_s:g} s"
+                raise HypervisorError(f"{complaint}; its console ends:\n{_end(console)}")
     return time.monotonic() - begin
 
 
