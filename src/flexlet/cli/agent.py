@@ -37,8 +37,18 @@ from flexlet.errors import ConfigError
     show_default=True,
     help="Where volumes, checkpoints and the journal lie.",
 )
-@click.option("--listen", default="", metavar="HOST:PORT", help="The node's endpoint, for example 0.0.0.0:10250.")
+@click.option(
+    "--listen",
+    default="",
+    metavar="HOST:PORT",
+    help="The node's endpoint, for example 0.0.0.0:10250; port 0 picks a free one.",
+)
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
+@click.option(
+    "--shutdown-on-sigterm",
+    is_flag=True,
+    help="SIGTERM means that the machine goes down: end the pods first, as shutdownGracePeriod says.",
+)
 @click.option("--verbose", "-v", is_flag=True, help="Log what is done.")
 def agent(
     kubeconfig: Path,
@@ -50,18 +60,14 @@ def agent(
     root: Path,
     listen: str,
     feature_gates: str,
+    shutdown_on_sigterm: bool,
     verbose: bool,
 ) -> None:
     """Run pods on this host as a node of a cluster; Ctrl-C stops the agent, not the pods."""
-    import logging
-
     from flexlet.apps.agent import AgentOptions, run_agent
     from flexlet.apps.eventloop import new_loop
     from flexlet.core.gates import parse_switches
 
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
     options = AgentOptions(
         kubeconfig=kubeconfig,
         bootstrap_kubeconfig=bootstrap_kubeconfig,
@@ -72,6 +78,8 @@ def agent(
         root=root,
         listen=address.parse(listen) if listen else None,
         feature_gates=parse_switches(feature_gates),
+        shutdown_on_sigterm=shutdown_on_sigterm,
+        verbose=verbose,
     )
 
     def ready(name: str) -> None:

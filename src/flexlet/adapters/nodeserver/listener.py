@@ -50,6 +50,10 @@ class Listener:
         number: int = self._socket.getsockname()[1]
         return number
 
+    def close(self) -> None:
+        """Let the port go; one that serves does so itself."""
+        self._socket.close()
+
     async def serve(self) -> None:
         """Accept connections; every one is a task that ends before this does."""
         loop = asyncio.get_running_loop()

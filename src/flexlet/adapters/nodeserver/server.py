@@ -43,6 +43,12 @@ class NodeServer:
         """Serve new connections with another certificate or client CA."""
         self._listener.context = context
 
+    def close(self) -> None:
+        """Let the ports go, served or not."""
+        self._listener.close()
+        if self._health is not None:
+            self._health.close()
+
     async def serve(self) -> None:
         """Answer until cancelled."""
         async with asyncio.TaskGroup() as group:

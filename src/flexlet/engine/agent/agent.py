@@ -85,6 +85,8 @@ class Agent:
         self.decider = NodeDecider(settings)
         self.started = asyncio.Event()
         """Set when every source of pods has been heard."""
+        self.node_seen: Callable[[], None] = lambda: None
+        """Called whenever the API has shown the Node."""
         self._grows = grows
         self._clock = tools.clock
         self._recorder = Recorder(tools.cluster, tools.clock, host=settings.name)
@@ -198,6 +200,7 @@ class Agent:
         self.static.belong_to(self.decider.uid)
         self._upkeep.wake()
         self._heard_node.set()
+        self.node_seen()
 
     async def _look(self, uid: str) -> None:
         """Look closely at a pod in which something happened."""

@@ -29,6 +29,7 @@ def of_facts(facts: NodeFacts, settings: NodeSettings) -> Change:
         "network_ready": network is not None and network.status,
         "network_message": "" if network is None else _condition_text(network.reason, network.message),
         "handlers": () if facts.runtime is None else facts.runtime.handlers,
+        "strict_groups": facts.runtime is not None and bool(facts.runtime.supplemental_groups_policy),
     }
     pressures = tuple(sorted(facts.pressures))
 

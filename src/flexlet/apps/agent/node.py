@@ -1,0 +1,166 @@
+"""The agent on this host: every port with its adapter, every setting from the configuration."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from flexlet.adapters.checkpoints import CheckpointFiles
+from flexlet.adapters.kube.pace import Pace
+from flexlet.adapters.meters import Ledger as MeterLedger
+from flexlet.adapters.podfiles import PodDirectories
+from flexlet.adapters.prober import NetworkProber
+from flexlet.adapters.sysfs.reader import SysfsHost
+from flexlet.apps.agent import host
+from flexlet.apps.agent.options import AgentOptions
+from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.gates import Gates
+from flexlet.core.kubeletconfig import uses
+from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.node.addresses import addresses
+from flexlet.core.node.settings import NodeSettings, declared_features
+from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.counting import Counting
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.engine.agent.ledger import Ledger
+from flexlet.engine.agent.selfview import SelfView
+from flexlet.engine.agent.staticpods import StaticSource
+from flexlet.engine.agent.tree import PodTree
+from flexlet.ports.cgroups import CgroupTree
+from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster
+from flexlet.ports.journal import Journal
+from flexlet.ports.runtime import Runtime
+
+HOT_PLUG: Final = "NodeResourceHotPlug"
+LINKS: Final = Path("/var/log/containers")
+_GROWING_S: Final = 1.0
+_STEADY_S: Final = 10.0
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is made from."""
+
+    options: AgentOptions
+    config: KubeletConfiguration
+    cluster: Cluster
+    runtime: Runtime
+    cgroups: CgroupTree
+    meters: MeterLedger
+    journal: Journal
+    clock: Clock
+    port: int
+    """Where the endpoint listens."""
+
+
+async def build(around: Surroundings) -> Agent:
+    """The agent, not started."""
+    config, clock = around.config, around.clock
+    gates = uses.gates(config)
+    grows = gates.enabled.get(HOT_PLUG, False)
+    driver = await around.runtime.cgroup_driver() or config.cgroup_driver
+    await host.enforce_reservations(config, around.cgroups)
+    return Agent(
+        _settings(around, gates),
+        await _setup(around, gates, driver),
+        _tools(around),
+        _view(around, grows=grows),
+        _tree(around, driver),
+        around.journal,
+        parallel_pulls=1 if config.serialize_image_pulls else config.max_parallel_image_pulls,
+        pull_qps=config.registry_pull_qps,
+        pull_burst=config.registry_burst,
+        grows=grows,
+        static=_static(config, gates),
+        witness=Counting(around.meters),
+        event_turn=Pace(config.event_record_qps, config.event_burst, clock).turn,
+        pod_cidr=config.pod_cidr,
+    )
+
+
+def _tools(around: Surroundings) -> Tools:
+    root, clock = around.options.root, around.clock
+    return Tools(
+        runtime=around.runtime,
+        cgroups=around.cgroups,
+        files=PodDirectories(root, LINKS, clock),
+        prober=NetworkProber(),
+        cluster=around.cluster,
+        clock=clock,
+        ledger=Ledger(CheckpointFiles(root)),
+    )
+
+
+def _view(around: Surroundings, *, grows: bool) -> SelfView:
+    options = around.options
+    found = addresses(options.name, node_ips=options.node_ips, routed=host.routed())
+    period = _GROWING_S if grows else _STEADY_S
+    return SelfView(SysfsHost(), around.runtime, around.clock, str(options.root), found, machine_s=period)
+
+
+def _tree(around: Surroundings, driver: str) -> PodTree:
+    config = around.config
+    return PodTree(
+        around.cgroups,
+        driver,
+        uses.reservation(config),
+        uses.cgroup_settings(config),
+        enforce="pods" in config.enforce_node_allocatable,
+    )
+
+
+def _static(config: KubeletConfiguration, gates: Gates) -> StaticSource | None:
+    """What reads manifests is loaded only where there are some."""
+    if not config.static_pod_path:
+        return None
+    from flexlet.adapters.manifests.folder import ManifestFolder
+    from flexlet.apps.podrules import ServerRules
+
+    folder = ManifestFolder(config.static_pod_path, float(config.file_check_frequency))
+    return StaticSource(folder, ServerRules(gates.enabled))
+
+
+def _settings(around: Surroundings, gates: Gates) -> NodeSettings:
+    options, config = around.options, around.config
+    return NodeSettings(
+        name=options.name,
+        register=config.register_node,
+        labels=options.labels,
+        taints=config.register_with_taints,
+        provider_id=config.provider_id,
+        node_ips=options.node_ips,
+        port=around.port,
+        max_pods=config.max_pods,
+        pods_per_core=config.pods_per_core,
+        reservation=uses.reservation(config),
+        max_images=config.node_status_max_images,
+        declared_features=declared_features(gates),
+        compute_s=float(config.node_status_update_frequency),
+        report_s=float(config.node_status_report_frequency),
+        lease_s=config.node_lease_duration_seconds,
+    )
+
+
+async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
+    options, config = around.options, around.config
+    version = await around.runtime.version()
+    return NodeSetup(
+        name=options.name,
+        cgroups=uses.cgroup_settings(config),
+        gates=gates,
+        driver=driver,
+        root=str(options.root),
+        pod_logs=config.pod_logs_dir,
+        runtime_name=version.name,
+        started_at=around.clock.now(),
+        cluster_domain=config.cluster_domain,
+        cluster_dns=config.cluster_dns,
+        resolv_conf=host.text(Path(config.resolv_conf)) if config.resolv_conf else "",
+        hosts_file=host.text(Path("/etc/hosts")),
+        seccomp_default=config.seccomp_default,
+        max_restart_period_s=float(config.crash_loop_back_off.max_container_restart_period or 300),
+        max_pods=config.max_pods,
+        thermal_throttle_paths=host.throttles(),
+        unsafe_sysctls=config.allowed_unsafe_sysctls,
+        apparmor=host.has_apparmor(),
+    )

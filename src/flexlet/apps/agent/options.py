@@ -1,0 +1,63 @@
+"""What the command line says, and the configuration that comes of it."""
+
+import socket
+from pathlib import Path
+
+import msgspec
+
+from flexlet.adapters import kubeletconfig
+from flexlet.adapters.cgroupfs.check import MOUNT_POINT
+from flexlet.core.kubeletconfig import uses
+from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.reading import merge
+from flexlet.errors import ConfigError
+
+
+class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says; the rest is in the KubeletConfiguration."""
+
+    kubeconfig: Path
+    bootstrap_kubeconfig: Path | None = None
+    config: Path | None = None
+    node_name: str = ""
+    node_ips: tuple[str, ...] = ()
+    labels: dict[str, str] = {}
+    root: Path = Path("/var/lib/kubelet")
+    listen: tuple[str, int] | None = None
+    """Port 0 picks a free one."""
+    feature_gates: dict[str, bool] = {}
+    cgroup_root: Path = MOUNT_POINT
+    shutdown_on_sigterm: bool = False
+    """Whether SIGTERM means that the machine goes down, and pods with it."""
+    verbose: bool = False
+
+    @property
+    def name(self) -> str:
+        """The node's name: as told, else the host's own, as the kubelet spells it."""
+        return (self.node_name or socket.gethostname()).lower()
+
+    @property
+    def journal(self) -> Path:
+        """Where the agent writes down what it does."""
+        return self.root / "journal" / "agent.jsonl"
+
+
+def configuration(options: AgentOptions) -> KubeletConfiguration:
+    """The file with the command line on top; ConfigError for what does not go together."""
+    overrides: dict[str, object] = {}
+    if options.listen is not None:
+        host, port = options.listen
+        overrides |= {"address": host} | ({"port": port} if port else {})
+    if options.feature_gates:
+        overrides["featureGates"] = options.feature_gates
+    config = merge(kubeletconfig.load(options.config), overrides)
+    if options.shutdown_on_sigterm and not uses.shutdown_periods(config):
+        raise ConfigError(
+            "--shutdown-on-sigterm gives pods no time to end; set shutdownGracePeriod in the configuration"
+        )
+    return config
+
+
+def port(options: AgentOptions, config: KubeletConfiguration) -> int:
+    """Where to listen; 0 for any free port."""
+    return config.port if options.listen is None else options.listen[1]
