@@ -65,7 +65,7 @@ def agent(
 ) -> None:
     """Run pods on this host as a node of a cluster; Ctrl-C stops the agent, not the pods."""
     from flexlet.apps.agent import AgentOptions, run_agent
-    from flexlet.apps.eventloop import new_loop
+    from flexlet.apps.frugality import frugal_loop, settle
     from flexlet.core.gates import parse_switches
 
     options = AgentOptions(
@@ -84,8 +84,9 @@ def agent(
 
     def ready(name: str) -> None:
         click.echo(f"flexlet agent runs node {name}", err=True)
+        settle()
 
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    with asyncio.Runner(loop_factory=frugal_loop) as runner:
         runner.run(run_agent(options, ready))
 
 
