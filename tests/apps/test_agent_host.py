@@ -7,6 +7,7 @@ import os
 import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.engine.fakes import ManualClock
 
@@ -17,6 +18,8 @@ from flexlet.apps.agent.running import pet
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, Logging
 from flexlet.errors import ConfigError, HostError
 
+SOURCES = Path(__file__).parents[2] / "src/flexlet"
+CREDENTIALS = SOURCES / "apps/nodecredentials.py"
 SWAPS = "Filename\tType\tSize\tUsed\tPriority\n/dev/dm-1 partition 1024 0 -2\n"
 
 
@@ -110,6 +113,23 @@ def test_a_port_may_be_left_to_the_kernel(tmp_path: Path) -> None:
     named = AgentOptions(kubeconfig=tmp_path, listen=("127.0.0.1", 4711))
     assert configuration(named).port == port(named, configuration(named)) == 4711
     assert port(AgentOptions(kubeconfig=tmp_path), config) == 10250
+
+
+def test_no_field_of_the_configuration_is_forgotten() -> None:
+    """Each is used where the agent is wired, or has only values that ask for nothing."""
+    sources = [*SOURCES.glob("apps/agent/*.py"), *SOURCES.glob("core/kubeletconfig/[ut]*.py"), CREDENTIALS]
+    text = "".join(path.read_text() for path in sources)
+    fields = {field.name for field in msgspec.structs.fields(KubeletConfiguration)}
+    assert {name for name in fields if f"config.{name}" not in text} == {
+        "cgroups_per_qos",
+        "cpu_manager_policy",
+        "cpu_manager_policy_options",
+        "memory_manager_policy",
+        "merge_default_eviction_settings",  # read together with evictionHard
+        "reserved_memory",
+        "topology_manager_policy",
+        "topology_manager_scope",
+    }
 
 
 def test_a_shutdown_needs_time(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "up": ("flexlet.cli.up", "up", "Start a small cluster in one process."),
     "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
+    "explain": ("flexlet.cli.explain", "explain", "Tell why a pod is as it is, from its node's journal."),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "demo": ("flexlet.cli.demo", "demo", "See it work on a real machine, step by step."),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),

@@ -6,9 +6,10 @@ the machine goes down: then pods end first, in order, and a second signal ends t
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -30,6 +31,7 @@ from flexlet.apps.agent.node import Surroundings
 from flexlet.apps.agent.options import AgentOptions, configuration, port
 from flexlet.apps.nodecredentials import NodeCredentials
 from flexlet.core.agent.world import World
+from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.machine.machine import Machine
 from flexlet.engine.agent.agent import Agent
@@ -37,6 +39,8 @@ from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.timing import timed
 from flexlet.engine.agent.views import AgentViews
 from flexlet.ports.clock import Clock
+
+log: Final = logging.getLogger(__name__)
 
 Task = Callable[[], Coroutine[Any, Any, None]]
 
@@ -59,6 +63,8 @@ async def run_agent(options: AgentOptions, ready: Callable[[str], None]) -> None
     config, clock = configuration(options), SystemClock()
     logs.configure(config.logging, verbose=options.verbose)
     host.set_oom_score(config.oom_score_adj)
+    if uses.shutdown_periods(config) and not options.shutdown_on_sigterm:
+        log.warning("shutdownGracePeriod has no effect without --shutdown-on-sigterm: SIGTERM leaves pods alone")
     supervisor, signals = Supervisor(), _Signals()
     async with _running(options, config, clock) as running, asyncio.TaskGroup() as group:
         watchdog = group.create_task(pet(supervisor, running.node.loop, clock))
