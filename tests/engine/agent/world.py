@@ -28,9 +28,15 @@ class World:
         self.cluster = cluster
         self.node = node
 
-    async def create(self, name: str, containers: Json, **spec: Any) -> str:
+    def let_through(self, plugin: str) -> None:
+        """Do without an admission plugin, as other servers do."""
+        backend = self.cluster.rest.backend
+        backend.plugins = tuple(each for each in backend.plugins if each.name != plugin)
+
+    async def create(self, name: str, containers: Json, metadata: Json | None = None, **spec: Any) -> str:
         """Post a pod; containers by name, each its resources or more. Its uid."""
         body = pod(name, containers, **spec)
+        body["metadata"] |= metadata or {}
         body["spec"]["nodeName"] = self.node.options.name
         found = await self.cluster.create(PODS, body)
         return str(found["metadata"]["uid"])
@@ -66,10 +72,11 @@ class World:
                 if each.sandbox.config.uid == uid
             ),
             "sandboxes": [each.state for each in containerd.sandboxes.values() if each.config.uid == uid],
-            "books": {book: self._entry(book, uid) for book in (ALLOCATED, ACTUATED)},
+            "books": {book: self.entry(book, uid) for book in (ALLOCATED, ACTUATED)},
         }
 
-    def _entry(self, book: str, uid: str) -> Any:
+    def entry(self, book: str, uid: str) -> Any:
+        """What a checkpoint says of a pod."""
         raw = self.node.checkpoints.files.get(book)
         data = {} if raw is None else msgspec.json.decode(msgspec.json.decode(raw)["data"])
         return data.get("entries", {}).get(uid)

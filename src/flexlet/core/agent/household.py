@@ -68,7 +68,7 @@ def granted(world: World, finished: Finished, now: float) -> Settlement:
         told = (events.started(record.pod),)
         resize = conditions.allocated(generation, now)
         record = msgspec.structs.replace(
-            record, allocation=deed.allocation, resize=resize, failed_steps=frozenset()
+            record, allocation=deed.allocation, resize=resize, failed_steps=frozenset(), failures=()
         )
     else:
         record = msgspec.structs.replace(record, allocation=deed.allocation, admission=ADMITTED)

@@ -108,6 +108,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     resize: ResizeConditions = conditions.NONE
     failed_steps: frozenset[str] = frozenset()
     """Subjects of steps that failed in the present attempt to resize."""
+    failures: tuple[str, ...] = ()
+    """What was said when they did."""
     retry_resize_at: float = 0.0
     taken: tuple[Step, ...] = ()
     """Steps of the present attempt that were done; one that is due again was not taken by the kernel."""

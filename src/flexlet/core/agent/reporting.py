@@ -21,9 +21,11 @@ _SILENT: Final = frozenset(
     {
         "crashes",
         "failed_steps",
+        "failures",
         "grace_s",
         "granted",
         "has_cgroup",
+        "has_values",
         "hooked",
         "images",
         "order",

@@ -10,6 +10,7 @@ from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.resize import podcgroup
 from flexlet.core.resize.podcgroup import Kernel
+from flexlet.core.resize.safety import together
 from flexlet.core.resize.steps import WritePodCgroup, recorded
 
 
@@ -19,8 +20,11 @@ def taken(
     """The step is recorded as actuated, or the attempt has failed in this point."""
     step = deed.step
     if isinstance(outcome, Failed):
-        record = replace(record, failed_steps=record.failed_steps | {step.subject}, unverified=True)
-        return setbacks.resize_failed(record, setup, outcome.message, now)
+        failures = (*record.failures, outcome.message)
+        record = replace(
+            record, failed_steps=record.failed_steps | {step.subject}, failures=failures, unverified=True
+        )
+        return setbacks.resize_failed(record, setup, together(list(failures)), now)
     cgroup = record.cgroup
     if isinstance(step, WritePodCgroup) and cgroup is not None:
         kernel = Kernel(page_size=setup.host.page_size, driver=setup.driver)

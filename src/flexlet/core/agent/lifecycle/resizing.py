@@ -44,7 +44,7 @@ def _is_due(draft: Draft) -> bool:
     if not _may_try(draft):
         return False
     facts = _facts(draft, running)
-    needs_usage = record.usage is None and bool(actuation.lowering(facts))
+    needs_usage = facts.usage is None and bool(actuation.lowering(facts))
     plan = actuation.plan(facts, draft.record.failed_steps)
     if not plan.is_done and _is_early_repair(draft, facts):
         return False
@@ -78,7 +78,7 @@ def _may_try(draft: Draft) -> bool:
     record = draft.record
     if not _is_paused(draft):
         if record.failed_steps:
-            draft.change(failed_steps=frozenset(), taken=(), usage=None)
+            draft.change(failed_steps=frozenset(), failures=(), taken=(), usage=None)
         return True
     draft.wake(record.retry_resize_at)
     return bool(record.failed_steps) or record.unverified
