@@ -14,6 +14,7 @@ from flexlet.api.nodepod.pod import Named
 from flexlet.api.nodepod.security import PodSecurityContext
 from flexlet.api.pod import ContainerPort, ResourceRequirements, Toleration
 from flexlet.api.quantity import Quantity
+from flexlet.api.units import PodUid
 from flexlet.core.agent import admission
 from flexlet.core.agent.admission import Admitted, Rejected, Verdict
 from flexlet.core.agent.record import ADMITTED, REJECTED, PodRecord
@@ -200,7 +201,7 @@ def test_critical_pods_are_held_by_taints_like_others() -> None:
 def test_others_make_way_for_a_critical_pod_unless_it_could_not_stay_anyhow() -> None:
     big = container("c", "1500m,64Mi")
     victim, spared = there("victim", pod(big)), there("spared", pod(SMALL, **CRITICAL))
-    assert asked(pod(big, **CRITICAL), victim, spared) == Preempting(("uid-victim",))
+    assert asked(pod(big, **CRITICAL), victim, spared) == Preempting((PodUid("uid-victim"),))
     lost = pod(big, node_selector={"disk": "ssd"}, **CRITICAL)
     assert asked(lost, victim, spared) == AFFINITY
     assert asked(pod(big), victim, spared) == short("cpu", 1500, 1600, 2000)

@@ -8,10 +8,10 @@ from flexlet.api import decode
 from flexlet.api.meta import ObjectMeta
 from flexlet.api.nodepod import NodePod
 from flexlet.core.agent.observations import PodGone, PodSeen
-from flexlet.core.observations import Seen, Vanished
+from flexlet.core.observations import Observation, Seen, Vanished
 from flexlet.engine.agent import intake
-from flexlet.ports.cluster import PODS
 
+REF = ("", "v1", "pods")
 META = {"name": "p", "namespace": "ns", "uid": "u"}
 
 
@@ -42,7 +42,7 @@ def test_mirrors_of_static_pods_are_kept_apart() -> None:
 def test_a_batch_is_sorted_out() -> None:
     noted = {**META, "annotations": {"kubernetes.io/config.mirror": "x"}}
     plain, mirror = (msgspec.json.encode({"metadata": each}) for each in (META, noted))
-    batch = [Seen(PODS, plain), Seen(PODS, mirror), Vanished(PODS, "ns", "q", "w")]
+    batch: list[Observation] = [Seen(REF, plain), Seen(REF, mirror), Vanished(REF, "ns", "q", "w")]
     assert intake.sorted_out(batch) == intake.Intake(
         pods=(PodSeen(decode.from_json(plain, NodePod)), PodGone("w")),
         mirrors=(decode.from_json(mirror, NodePod),),

@@ -1,0 +1,49 @@
+"""What a node in a virtual machine is told, and when it counts as there."""
+
+import json
+import shlex
+
+from tests.engine.fakes import FakeClock, FakeCluster
+
+from flexlet.apps import vmnode
+
+
+def test_the_guest_finds_its_command_and_its_files() -> None:
+    configuration = vmnode.kubelet_configuration(4000, {"maxPods": 5})
+    files = vmnode.config_files("a b", b"kc", b"ca", configuration, "X=true")
+    env = dict(line.split("=", 1) for line in files["node.env"].decode().splitlines())
+    command = shlex.split(shlex.split(env["AGENT"])[0])
+    assert command[:3] == ["flexlet", "agent", "--verbose"]
+    pairs = dict(zip(command[3::2], command[4::2], strict=True))
+    assert pairs == {
+        "--kubeconfig": "/etc/flexlet/kubeconfig",
+        "--config": "/etc/flexlet/config.yaml",
+        "--node-name": "a b",
+        "--node-ip": "10.0.2.15",
+        "--feature-gates": "X=true",
+    }
+    assert (files["kubeconfig"], files["ca.crt"]) == (b"kc", b"ca")
+    assert json.loads(files["config.yaml"]) == configuration
+    assert (configuration["port"], configuration["maxPods"]) == (4000, 5)
+
+
+def test_a_free_port_can_be_bound() -> None:
+    assert 0 < vmnode.free_port() < 65536
+
+
+async def test_a_node_is_there_when_it_says_so_after_now() -> None:
+    """What an earlier machine of that name said does not count."""
+    cluster, clock = FakeCluster(), FakeClock(1_800_000_000.0)
+
+    class Slow(FakeClock):
+        async def sleep(self, seconds: float) -> None:
+            await super().sleep(seconds)
+            said = {1: None, 2: ("True", "2020-01-01T00:00:00Z"), 3: ("False", "2030-01-01T00:00:00Z")}
+            condition = said.get(len(self.slept), ("True", "2030-01-01T00:00:00Z"))
+            if condition is not None:
+                ready = {"type": "Ready", "status": condition[0], "lastHeartbeatTime": condition[1]}
+                cluster.put("nodes", {"metadata": {"name": "n"}, "status": {"conditions": [ready]}})
+
+    slow = Slow(clock.time)
+    await vmnode.ready(cluster, "n", slow)
+    assert len(slow.slept) == 4
