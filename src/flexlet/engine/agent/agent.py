@@ -94,6 +94,7 @@ class Agent:
         self._heard_pods = asyncio.Event()
         self._heard_node = asyncio.Event()
         self._machine = Machine()
+        self._concerns: tuple[object, ...] = ()
         self._duties: list[Duty] = []
         self.hands = AgentHands(tools, Puller(tools, parallel_pulls, pull_qps, pull_burst))
         self.loop = AgentLoop(
@@ -186,7 +187,10 @@ class Agent:
             self._upkeep.wake()
         if self.decider.learn(facts):
             self._node_loop.wake()
-        self.loop.tell(present.of_facts(facts, self.settings))
+        concerns = present.concerns(facts)
+        if concerns != self._concerns:
+            self._concerns = concerns
+            self.loop.tell(present.of_facts(facts, self.settings))
 
     def _take_pods(self, batch: list[Observation]) -> None:
         """Pods of this node, from the API."""

@@ -43,6 +43,11 @@ def of_facts(facts: NodeFacts, settings: NodeSettings) -> Change:
     return change
 
 
+def concerns(facts: NodeFacts) -> tuple[object, ...]:
+    """What of a look at the node concerns its pods; most looks bring nothing of that."""
+    return facts.machine, facts.addresses, facts.runtime, facts.pressures, facts.shutting_down
+
+
 def of_node(node: Node) -> Change:
     """The Node as the API has it; only labels and taints matter, a heartbeat wakes nobody."""
 
