@@ -32,6 +32,7 @@ SETUP = NodeSetup(
     ips=("10.0.0.1",),
     host=Host(memory=Bytes(8 << 30)),
     allocatable={"cpu": Quantity.parse("4"), "memory": Quantity.parse("8Gi")},
+    cluster_dns=("10.96.0.10",),
     network_message="container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady "
     "message:Network plugin returns error: cni plugin not initialized",
 )

@@ -11,6 +11,7 @@ Follows `SyncPod` of kubelet and runtime manager in Kubernetes 1.36.3.
 from flexlet.api.nodepod import NodeContainer
 from flexlet.api.nodepod.volumes import Volume
 from flexlet.core.agent import delays, events, runs
+from flexlet.core.agent.containers import dns
 from flexlet.core.agent.deeds import CreatePodCgroup, MountVolumes, RemoveContainer, RunSandbox
 from flexlet.core.agent.lifecycle import killing
 from flexlet.core.agent.lifecycle.draft import Draft
@@ -95,9 +96,13 @@ def _make_sandbox(draft: Draft) -> None:
         return
     before = draft.shown.sandboxes
     attempt = before[0].attempt + 1 if before else 0
-    if draft.issue(RunSandbox(uid=draft.record.uid, attempt=attempt)) and before and _is_alike(draft):
+    if not draft.issue(RunSandbox(uid=draft.record.uid, attempt=attempt)):
+        return
+    if before and _is_alike(draft):
         text = "Pod sandbox changed, it will be killed and re-created."
         draft.tell(events.of_pod(draft.pod, NORMAL, "SandboxChanged", text))
+    for each in dns.notices(draft.pod, draft.setup):
+        draft.tell(events.of_pod(draft.pod, WARNING, each.reason, each.message))
 
 
 def _is_purged(draft: Draft) -> bool:
