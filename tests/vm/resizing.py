@@ -1,7 +1,8 @@
-"""A resize in place as a row of a table: a pod before and after, and what must be true in the end.
+"""Resizes in place as a table: a pod, and the sizes it is given one after the other.
 
-`Case` says what is asked and what follows from it by the rules; `walk` asks for it on a real node, there and back
-again, and looks: at the kernel's files, at the status, at restarts, at the events.
+`Story` and `Step` say what is asked and what must follow; `walk` asks for it on a real node and looks after every
+step at the kernel's files, the status, restarts and events. One pod walks through many sizes, because starting a
+pod is what takes time here.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,81 +18,78 @@ if TYPE_CHECKING:
     from flexlet.api.pod import ResourceList
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """Containers by name; a name with a ``+`` in front is a sidecar. `after` names those that change."""
+class Step(msgspec.Struct, frozen=True):
+    """What changes (containers by name, then the pod's own), and who is restarted for it."""
+
+    what: str
+    sizes: dict[str, str] = {}
+    level: str = ""
+    restarts: tuple[str, ...] = ()
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod; a container with a ``+`` in front is a sidecar, `shown` is a status that is not just its spec."""
 
     name: str
-    before: dict[str, str]
-    after: dict[str, str] = {}
+    sizes: dict[str, str]
     level: str = ""
-    new_level: str = ""
     restart_on: dict[str, tuple[str, ...]] = {}
-    restarts: tuple[str, ...] = ()
-    back: bool = True
     shown: dict[str, str] = {}
-
-    @property
-    def then(self) -> dict[str, str]:
-        """All containers after the resize."""
-        return self.before | self.after
+    steps: tuple[Step, ...]
 
 
-def manifest(case: Case) -> Object:
+def manifest(story: Story) -> Object:
     """The pod."""
     policies = {
         name: [{"resourceName": each, "restartPolicy": "RestartContainer"} for each in names]
-        for name, names in case.restart_on.items()
+        for name, names in story.restart_on.items()
     }
     made = [
         container(name.lstrip("+"), resources=resources(text), resizePolicy=policies.get(name, []))
-        for name, text in case.before.items()
+        for name, text in story.sizes.items()
     ]
-    sidecars = [each | {"restartPolicy": "Always"} for each in made if "+" + each["name"] in case.before]
-    regular = [each for each in made if each["name"] in case.before]
-    level = {"resources": resources(case.level)} if case.level else {}
-    return pod(case.name, *regular, initContainers=sidecars, **level)
+    sidecars = [each | {"restartPolicy": "Always"} for each in made if "+" + each["name"] in story.sizes]
+    regular = [each for each in made if each["name"] in story.sizes]
+    level = {"resources": resources(story.level)} if story.level else {}
+    return pod(story.name, *regular, initContainers=sidecars, **level)
 
 
-async def walk(hands: Hands, case: Case) -> None:
-    """There and, if it can be, back again."""
-    await hands.create(PODS, manifest(case))
-    first = await hands.ready(case.name)
-    try:
-        assert await hands.resize_events(first) == {}
-        await _look(hands, first, case.before, case.level, case.shown)
-        await _ask(hands, case, case.then, case.new_level or case.level)
-        await _arrived(hands, case, first, rounds=1)
-        if case.back:
-            await _ask(hands, case, case.before, case.level)
-            await _arrived(hands, case, first, rounds=2)
-    except Exception as error:
-        error.add_note(f"in the case {case.name}")
-        raise
-    finally:
-        await hands.delete(case.name)
+async def walk(hands: Hands, story: Story) -> None:
+    """From size to size."""
+    await hands.create(PODS, manifest(story))
+    found = await hands.ready(story.name)
+    assert await hands.resize_events(found) == {}
+    await _look(hands, found, story.sizes, story.level, story.shown)
+    sizes, level = story.sizes, story.level
+    for number, step in enumerate(story.steps, 1):
+        sizes, level = sizes | step.sizes, step.level or level
+        try:
+            found = await _take(hands, story, step, sizes, level, found)
+            await _look(hands, found, sizes, level, story.shown)
+            await _events(hands, found, {"ResizeStarted": number, "ResizeCompleted": number})
+        except Exception as error:
+            error.add_note(f"in the story {story.name}: {step.what}")
+            raise
+    await hands.delete(story.name)
 
 
-async def _ask(hands: Hands, case: Case, containers: dict[str, str], level: str) -> None:
-    wished = {name: {"name": name.lstrip("+"), "resources": resources(text)} for name, text in containers.items()}
+async def _take(
+    hands: Hands, story: Story, step: Step, sizes: dict[str, str], level: str, before: Object
+) -> Object:
+    """Ask, wait for the end, and see that only those restarted that had to."""
+    wished = {name: {"name": name.lstrip("+"), "resources": resources(text)} for name, text in sizes.items()}
     spec: dict[str, Any] = {
         field: [wish for name, wish in wished.items() if name.startswith("+") == (field == "initContainers")]
         for field in ("initContainers", "containers")
     }
-    if level:
-        spec["resources"] = resources(level)
-    await hands.resize(case.name, **{field: value for field, value in spec.items() if value})
-
-
-async def _arrived(hands: Hands, case: Case, first: Object, rounds: int) -> None:
-    containers, level = (case.then, case.new_level or case.level) if rounds == 1 else (case.before, case.level)
-    now = await hands.until("the resize is done", case.name, is_done)
-    await _look(hands, now, containers, level, case.shown)
+    spec["resources"] = resources(level)
+    await hands.resize(story.name, **{field: value for field, value in spec.items() if value})
+    now = await hands.until(f"{step.what} is done", story.name, is_done)
     counts = {name: each["restartCount"] for name, each in runs(now).items()}
-    assert counts == {name.lstrip("+"): rounds * (name in case.restarts) for name in case.before}
-    same = [name for name in counts if runs(now)[name]["containerID"] == runs(first)[name]["containerID"]]
-    assert same == [name for name in counts if not counts[name]]
-    expected = {"ResizeStarted": rounds, "ResizeCompleted": rounds}
-    await _events(hands, now, expected)
+    assert counts == {name: each["restartCount"] + (name in step.restarts) for name, each in runs(before).items()}
+    same = [name for name in counts if runs(now)[name]["containerID"] == runs(before)[name]["containerID"]]
+    assert same == [name for name in counts if name not in step.restarts]
+    return now
 
 
 async def _events(hands: Hands, found: Object, expected: dict[str, int]) -> None:
