@@ -20,7 +20,7 @@ Holds = Callable[[Json | None], bool]
 """Asked with a pod, or None when it is gone."""
 
 NAMESPACE: Final = "default"
-PATIENCE_S: Final = 300.0
+PATIENCE_S: Final = 600.0
 
 
 class PodWatch:
