@@ -16,6 +16,7 @@ from flexlet.apps.agent import AgentOptions, configuration, host, logs
 from flexlet.apps.agent.options import port
 from flexlet.apps.agent.running import pet
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, Logging
+from flexlet.core.kubeletconfig.reading import merge
 from flexlet.errors import ConfigError, HostError
 
 SOURCES = Path(__file__).parents[2] / "src/flexlet"
@@ -33,20 +34,21 @@ def test_swap_is_refused_unless_allowed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "message"),
+    ("given", "message"),
     [
-        (KubeletConfiguration(cgroup_root="/pods"), "cgroupRoot '/pods' is not supported"),
-        (KubeletConfiguration(allowed_unsafe_sysctls=("vm.swappiness",)), "'vm.swappiness' is not namespaced"),
+        ({"cgroupRoot": "/pods"}, "cgroupRoot: '/pods' is not supported"),
+        ({"allowedUnsafeSysctls": ["vm.swappiness"]}, "'vm.swappiness' is not namespaced"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(config: KubeletConfiguration, message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_honoured_is_refused(given: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        host.require(config, tmp_path)
+        merge(KubeletConfiguration(), given)
 
 
-def test_sysctls_of_namespaces_are_fine(tmp_path: Path) -> None:
-    allowed = ("kernel.msg*", "net.core.somaxconn", "net/ipv4/conf/eth0.100/rp_filter", "fs.mqueue.*")
-    host.require(KubeletConfiguration(allowed_unsafe_sysctls=allowed, cgroup_root="/"), tmp_path)
+def test_sysctls_of_namespaces_are_fine() -> None:
+    allowed = ["kernel.msg*", "net.core.somaxconn", "net/ipv4/conf/eth0.100/rp_filter", "fs.mqueue.*"]
+    config = merge(KubeletConfiguration(), {"allowedUnsafeSysctls": allowed, "cgroupRoot": "/"})
+    assert config.allowed_unsafe_sysctls == tuple(allowed)
 
 
 def test_the_agent_says_how_willingly_it_dies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -121,6 +123,7 @@ def test_no_field_of_the_configuration_is_forgotten() -> None:
     text = "".join(path.read_text() for path in sources)
     fields = {field.name for field in msgspec.structs.fields(KubeletConfiguration)}
     assert {name for name in fields if f"config.{name}" not in text} == {
+        "cgroup_root",
         "cgroups_per_qos",
         "cpu_manager_policy",
         "cpu_manager_policy_options",

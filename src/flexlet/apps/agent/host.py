@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from flexlet.core.agent.containers import sysctls
 from flexlet.core.cgroups.root import reserved_values
 from flexlet.core.cgroups.values import files
 from flexlet.core.kubeletconfig import reservations, uses
@@ -15,8 +14,6 @@ from flexlet.errors import ConfigError, HostError
 from flexlet.ports.cgroups import CgroupTree
 
 PROC: Final = Path("/proc")
-_NAMESPACED: Final = ("kernel.sem", "kernel.shm", "kernel.msg", "net.", "fs.mqueue.")
-"""What parameters begin with that the kernel has once for each namespace."""
 
 log: Final = logging.getLogger(__name__)
 
@@ -28,15 +25,6 @@ def require(config: KubeletConfiguration, proc: Path = PROC) -> None:
             f"swap is on ({', '.join(_swaps(proc))}), and failSwapOn is true: switch it off with `swapoff -a`, or "
             "set failSwapOn false"
         )
-    if config.cgroup_root not in {"", "/"}:
-        raise ConfigError(
-            f"cgroupRoot {config.cgroup_root!r} is not supported: pods lie in kubepods below the root; remove it"
-        )
-    for pattern in config.allowed_unsafe_sysctls:
-        if not sysctls.dotted(pattern).startswith(_NAMESPACED):
-            raise ConfigError(
-                f"allowedUnsafeSysctls: {pattern!r} is not namespaced, no pod can set it for itself; remove it"
-            )
 
 
 def set_oom_score(score: int, proc: Path = PROC) -> None:

@@ -15,6 +15,7 @@ from flexlet.api import addresses, names
 from flexlet.api.duration import Duration
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core import gates
+from flexlet.core.agent.containers import sysctls
 from flexlet.core.kubeletconfig import reservations, support, thresholds, tls
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, json_name
 from flexlet.core.kubeletconfig.problems import Problem
@@ -58,6 +59,8 @@ DURATIONS: Final[dict[str, tuple[float, float]]] = {
     "image_minimum_gc_age": (0, float("inf")),
     "runtime_request_timeout": (0, float("inf")),
 }
+_NAMESPACED: Final = ("kernel.sem", "kernel.shm", "kernel.msg", "net.", "fs.mqueue.")
+"""What parameters begin with that the kernel has once for each namespace."""
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -95,6 +98,16 @@ def _unsupported(config: KubeletConfiguration) -> Iterator[Problem]:
         if values[path] in refused:
             shown = msgspec.json.encode(values[path]).decode()
             yield Problem(path, f"{shown} is not supported: {refused[values[path]]}")
+
+
+def _places(config: KubeletConfiguration) -> Iterator[Problem]:
+    """What pods may be put under, and what they may set."""
+    if config.cgroup_root not in {"", "/"}:
+        yield Problem("cgroupRoot", f"{config.cgroup_root!r} is not supported: pods lie in /kubepods; remove it")
+    for index, pattern in enumerate(config.allowed_unsafe_sysctls):
+        if not sysctls.dotted(pattern).startswith(_NAMESPACED):
+            path = f"allowedUnsafeSysctls[{index}]"
+            yield Problem(path, f"{pattern!r} is not namespaced, no pod can set it for itself; remove it")
 
 
 def _durations(config: KubeletConfiguration) -> Iterator[Problem]:
@@ -195,6 +208,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     _ranges,
     _choices,
     _unsupported,
+    _places,
     _durations,
     _images,
     _shutdown,
