@@ -10,6 +10,7 @@ import collections
 import contextlib
 import os
 import shlex
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -61,6 +62,7 @@ def up(directory: Path) -> Iterator[Node]:
         yield Node(process.kubeconfig, Vm(directory, place(directory, NAME)))
     finally:
         code = process.interrupt()
+        process.end(signal.SIGKILL)
     assert (code, "Traceback" in process.said()) == (0, False), process.said()
 
 

@@ -1,5 +1,7 @@
 """``flexlet up`` as a user runs it: a process that says when it is ready, stops on Ctrl-C, or is killed."""
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -22,6 +24,7 @@ class Up:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
+                start_new_session=True,
             )
 
     def ready(self) -> None:
@@ -35,11 +38,13 @@ class Up:
         return self._log.read_text(errors="replace")
 
     def interrupt(self) -> int:
-        """Press Ctrl-C and wait for the end; the exit code."""
-        return self.end(signal.SIGINT)
+        """Press Ctrl-C, which reaches all that it has started, and wait for the end; the exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGINT)
+        return self._process.wait(STOP_S)
 
     def end(self, number: signal.Signals) -> int:
-        """Send a signal and wait for the end; the exit code."""
+        """Send a signal to it alone and wait for the end; the exit code."""
         if self._process.poll() is None:
             self._process.send_signal(number)
         code = self._process.wait(STOP_S)
