@@ -61,8 +61,10 @@ def up(directory: Path) -> Iterator[Node]:
         process.ready()
         yield Node(process.kubeconfig, Vm(directory, place(directory, NAME)))
     finally:
-        code = process.interrupt()
-        process.end(signal.SIGKILL)
+        try:
+            code = process.interrupt()
+        finally:
+            process.end(signal.SIGKILL)
     assert (code, "Traceback" in process.said()) == (0, False), process.said()
 
 

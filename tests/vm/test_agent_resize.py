@@ -30,13 +30,13 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
 PLAIN = (
     Story(
         name="guaranteed",
-        sizes={"c": "300m,32Mi / 300m,32Mi"},
+        sizes={"c": "700m,32Mi / 700m,32Mi"},
         steps=(
-            Step("cpu", {"c": "400m,32Mi / 400m,32Mi"}),
-            Step("memory", {"c": "400m,48Mi / 400m,48Mi"}),
-            Step("same direction", {"c": "300m,32Mi / 300m,32Mi"}),
-            Step("opposite", {"c": "400m,24Mi / 400m,24Mi"}),
-            Step("back", {"c": "300m,32Mi / 300m,32Mi"}),
+            Step("cpu", {"c": "900m,32Mi / 900m,32Mi"}),
+            Step("memory", {"c": "900m,48Mi / 900m,48Mi"}),
+            Step("same direction", {"c": "700m,32Mi / 700m,32Mi"}),
+            Step("opposite", {"c": "900m,24Mi / 900m,24Mi"}),
+            Step("back", {"c": "700m,32Mi / 700m,32Mi"}),
         ),
     ),
     Story(
@@ -54,12 +54,12 @@ PLAIN = (
     ),
     Story(
         name="memory-restarts",
-        sizes={"c": "300m,32Mi / 300m,32Mi"},
+        sizes={"c": "700m,32Mi / 700m,32Mi"},
         restart_on={"c": ("memory",)},
         steps=(
-            Step("cpu", {"c": "400m,32Mi / 400m,32Mi"}),
-            Step("memory", {"c": "400m,48Mi / 400m,48Mi"}, restarts=("c",)),
-            Step("both", {"c": "300m,32Mi / 300m,32Mi"}, restarts=("c",)),
+            Step("cpu", {"c": "900m,32Mi / 900m,32Mi"}),
+            Step("memory", {"c": "900m,48Mi / 900m,48Mi"}, restarts=("c",)),
+            Step("both", {"c": "700m,32Mi / 700m,32Mi"}, restarts=("c",)),
         ),
     ),
     Story(
@@ -122,10 +122,10 @@ POD_LEVEL = (
     Story(
         name="level-guaranteed",
         sizes={"a": "", "b": ""},
-        level="400m,128Mi / 400m,128Mi",
+        level="800m,128Mi / 800m,128Mi",
         steps=(
-            Step("same direction", level="500m,160Mi / 500m,160Mi"),
-            Step("opposite", level="600m,96Mi / 600m,96Mi"),
+            Step("same direction", level="900m,160Mi / 900m,160Mi"),
+            Step("opposite", level="1,96Mi / 1,96Mi"),
         ),
     ),
     Story(
