@@ -31,6 +31,8 @@ _SEED: Final = "(string)"
 _EMPTY: Final = "{}"
 _BEGIN: Final = '{"entries":{'
 _END: Final = "}}"
+_LEARNED_AFTER: Final = 10
+"""Learning a text costs about as much as hashing it so often."""
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -57,14 +59,27 @@ def document(entries: Mapping[PodUid, Allocation]) -> Document:
     return draft.document(entries)
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _Known(msgspec.Struct):
     allocation: Allocation
     text: str
-    effect: fnv.Piece
+    hashed: int = 0
+    """How often byte by byte."""
+    effect: fnv.Piece | None = None
+
+    def after(self, state: int) -> int:
+        """The hash after the text."""
+        if self.effect is not None:
+            return fnv.continued(state, self.effect)
+        self.hashed += 1
+        return fnv.fnv1a(self.text.encode(), state)
 
 
 class Draft:
-    """A document that is written again and again, a few pods changed each time: only those cost anything."""
+    """A document that is written again and again, a few pods changed each time: only those cost much.
+
+    What a pod's text does to the hash is learned once it has been hashed so often that learning pays; one pod with
+    each document, so that none takes long.
+    """
 
     def __init__(self) -> None:
         self._known: dict[PodUid, _Known] = {}
@@ -79,7 +94,7 @@ class Draft:
     def learn(self, uid: PodUid, allocation: Allocation) -> None:
         """Take in what is to be remembered of a pod."""
         text = f"{gotext.json_text(uid)}:{gotext.json_text(_entry(allocation))}"
-        self._known[uid] = _Known(allocation, text, fnv.piece(text.encode()))
+        self._known[uid] = _Known(allocation, text)
 
     def document(self, entries: Mapping[PodUid, Allocation]) -> Document:
         """The document that remembers these pods, all of them learned."""
@@ -89,9 +104,16 @@ class Draft:
         texts: list[str] = []
         for uid in sorted(entries):
             known = self._known[uid]
-            state = fnv.continued(fnv.fnv1a(b",", state) if texts else state, known.effect)
+            state = known.after(fnv.fnv1a(b",", state) if texts else state)
             texts.append(known.text)
+        self._learn_one()
         return Document(_BEGIN + ",".join(texts) + _END, fnv.fnv1a(_END.encode(), state))
+
+    def _learn_one(self) -> None:
+        for known in self._known.values():
+            if known.effect is None and known.hashed >= _LEARNED_AFTER:
+                known.effect = fnv.piece(known.text.encode())
+                return
 
 
 def encode(checkpoint: Document) -> bytes:
