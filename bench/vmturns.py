@@ -32,8 +32,8 @@ _FLAGS: Final = (
     f"{vmnode.GUEST_ADDRESS}"
 )
 _COMMANDS: Final = {
-    KUBELET: f"exec {_ETC}/kubelet --hostname-override={NODE} {_FLAGS.format(KUBELET)}",
-    FLEXLET: f"exec flexlet agent --node-name={NODE} {_FLAGS.format(FLEXLET)}",
+    KUBELET: f"{_ETC}/kubelet --hostname-override={NODE} {_FLAGS.format(KUBELET)}",
+    FLEXLET: f"flexlet agent --node-name={NODE} {_FLAGS.format(FLEXLET)}",
 }
 _SWITCH: Final = """
 mkdir -p /var/lib/bench/kubelet /var/lib/bench/flexlet
