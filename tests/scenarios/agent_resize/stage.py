@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 from tests.engine.agent.world import World, condition
 from tests.pods import amounts as quantities
 

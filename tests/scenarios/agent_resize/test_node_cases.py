@@ -92,7 +92,7 @@ def test_a_runtime_that_cannot_follow_does_not_undo_a_resize(tmp_path: Path) -> 
     async def story() -> Json:
         async with world(tmp_path) as there:
             uid = await settled(there)
-            there.node.sim.runtime.update_sandbox = refuse  # type: ignore[method-assign]
+            there.node.sim.runtime.update_sandbox = refuse  # type: ignore[method-assign,assignment]
             await there.cluster.resize("p", grown())
             await there.until("p", is_resized)
             return there.node.pod_cgroups(uid)
