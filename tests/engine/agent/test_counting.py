@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 from tests.core.agent.builders import NOW, UID, container, pod, record, run, runtime
-from tests.engine.agent.nodes import node
+from tests.engine.agent.nodes import NODE, node
 from tests.engine.agent.nodes import run as lived
 
 from flexlet.adapters.meters import Ledger
+from flexlet.api.status import ApiError
 from flexlet.core.agent import deeds
 from flexlet.core.agent.household import Settlement
 from flexlet.core.agent.observations import Done, Failed, Finished, PodSeen, Shown
@@ -22,8 +23,9 @@ from flexlet.core.stats import labels
 from flexlet.core.stats.declared import METRICS, PROBES
 from flexlet.engine.agent.counting import Counting
 from flexlet.engine.agent.gauges import Gauges
-from flexlet.engine.agent.timing import OPERATIONS, timed
+from flexlet.engine.agent.timing import OPERATIONS, VERBS, counted, timed
 from flexlet.errors import RuntimeFault
+from flexlet.ports.cluster import PODS, Cluster
 from flexlet.ports.runtime import Runtime
 
 APP = container("app", "100m", "200m")
@@ -287,7 +289,28 @@ def test_calls_that_fail_are_counted_as_failures(tmp_path: Path, monkeypatch: py
     lived(tale())
 
 
+def test_requests_to_the_api_are_counted_by_their_answers(tmp_path: Path) -> None:
+    async def tale() -> None:
+        async with node(tmp_path) as at:
+            meters = Ledger()
+            agent = at.make(cluster=counted(at.cluster.as_node(NODE), meters, at.clock, "api:6443"))
+            await at.resume(agent)
+            await at.passes(1)
+            missing = "rest_client_requests_total{404,api:6443,GET}"
+            before = values(meters).get(missing, 0)
+            with pytest.raises(ApiError):
+                await agent.tools.cluster.get(PODS, "default", "nobody")
+            found = values(meters)
+            assert found[missing] == before + 1
+            assert found["rest_client_requests_total{201,api:6443,POST}"] > 0
+            assert found["rest_client_requests_total{200,api:6443,GET}"] > 0
+            assert found["rest_client_request_duration_seconds_count{api:6443,POST}"] > 0
+
+    lived(tale())
+
+
 def test_every_call_of_the_port_is_timed() -> None:
     """A new method of the runtime cannot be forgotten; the stream of events alone has no duration."""
     methods = {name for kind in Runtime.__mro__ for name in vars(kind) if not name.startswith("_")}
     assert methods - {"events"} == set(OPERATIONS)
+    assert {name for name in vars(Cluster) if not name.startswith("_")} - {"watch"} == set(VERBS)

@@ -10,6 +10,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -36,7 +37,7 @@ from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.machine.machine import Machine
 from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.loop import AgentLoop
-from flexlet.engine.agent.timing import timed
+from flexlet.engine.agent.timing import counted, timed
 from flexlet.engine.agent.views import AgentViews
 from flexlet.ports.clock import Clock
 
@@ -125,7 +126,7 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
             around = Surroundings(
                 options=options,
                 config=config,
-                cluster=cluster,
+                cluster=counted(cluster, meters, clock, urlsplit(loaded.credentials.server).netloc),
                 runtime=timed(runtime, meters, clock),
                 cgroups=cgroups,
                 meters=meters,

@@ -1,14 +1,16 @@
-"""The runtime with a stop-watch: how often it is called, how long that takes, and how often it fails.
+"""The runtime and the API with a stop-watch: how often they are called, how long that takes, how often it fails.
 
-One wrapper around the port, so it counts the same for every runtime. Operations have the kubelet's names; a look
+One wrapper around each port, so it counts the same for every adapter. Operations have the kubelet's names; a look
 over everything counts as a list of sandboxes, a look at one pod as the status of its sandbox.
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
+from flexlet.api.status import ApiError
 from flexlet.errors import RuntimeFault
 from flexlet.ports.clock import Clock
+from flexlet.ports.cluster import Cluster
 from flexlet.ports.meters import Meters
 from flexlet.ports.runtime import Runtime
 
@@ -41,12 +43,62 @@ OPERATIONS: Final = {
 }
 """Methods of the port, and what they are called in ``kubelet_runtime_operations_total``."""
 
+VERBS: Final = {
+    "get": "GET",
+    "list": "GET",
+    "create": "POST",
+    "patch": "PATCH",
+    "update": "PUT",
+    "delete": "DELETE",
+}
+"""Methods of the API's port, and their HTTP verbs."""
+
 Call = Callable[..., Awaitable[Any]]
 
 
 def timed(runtime: Runtime, meters: Meters, clock: Clock) -> Runtime:
     """The same runtime, counted."""
     return cast("Runtime", _Timed(runtime, meters, clock))
+
+
+def counted(cluster: Cluster, meters: Meters, clock: Clock, host: str) -> Cluster:
+    """The same API, counted; a watch counts when it is asked for."""
+    return cast("Cluster", _Counted(cluster, meters, clock, host))
+
+
+class _Counted:
+    def __init__(self, cluster: Cluster, meters: Meters, clock: Clock, host: str) -> None:
+        self._cluster = cluster
+        self._meters = meters
+        self._clock = clock
+        self._host = host
+        for method, verb in VERBS.items():
+            setattr(self, method, self._timed(getattr(cluster, method), verb))
+
+    def watch(self, *args: Any, **kwargs: Any) -> Any:
+        self._answered("GET", 200)
+        return self._cluster.watch(*args, **kwargs)
+
+    def _timed(self, call: Call, verb: str) -> Call:
+        labels, clock = {"host": self._host, "verb": verb}, self._clock
+
+        async def timed(*args: Any, **kwargs: Any) -> Any:
+            began = clock.monotonic()
+            try:
+                found = await call(*args, **kwargs)
+            except ApiError as error:
+                self._answered(verb, error.code)
+                raise
+            finally:
+                self._meters.observe("rest_client_request_duration_seconds", labels, clock.monotonic() - began)
+            self._answered(verb, 201 if verb == "POST" else 200)
+            return found
+
+        return timed
+
+    def _answered(self, verb: str, code: int) -> None:
+        labels = {"code": str(code), "host": self._host, "method": verb}
+        self._meters.count("rest_client_requests_total", labels)
 
 
 class _Timed:
