@@ -196,3 +196,10 @@ def test_the_library_is_loaded_only_when_needed() -> None:
     """A node that has what it needs does without."""
     code = "import sys, flexlet.apps.nodecredentials; sys.exit('cryptography' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "taken"
+    place.write_text("")
+    with pytest.raises(ConfigError, match=f"cannot keep a certificate in {place}: .*Not a directory|File exists"):
+        selfsigned.ensure(place, "n1", 1_800_000_000.0)
