@@ -1,6 +1,8 @@
 """The agent as it is wired for a real host: against a real API server, a scripted runtime, and a borrowed tree."""
 
 import asyncio
+import os
+import signal
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +21,7 @@ from flexlet.adapters.cri._gen import cri_pb2 as pb
 from flexlet.api.status import ApiError
 from flexlet.apiserver import joining
 from flexlet.apiserver.server import ApiServer, Settings, serving
-from flexlet.apps.agent import AgentOptions, agent
+from flexlet.apps.agent import AgentOptions, agent, run_agent
 from flexlet.ports.cluster import NODES, PODS
 
 CLOCK = SystemClock()
@@ -223,3 +225,30 @@ async def test_the_endpoint_speaks_no_other_tls_than_configured(config: dict[str
             assert answered is works
             for task in tasks:
                 task.cancel()
+
+
+@pytest.mark.parametrize("shutdown", [False, True])
+async def test_a_signal_ends_the_agent_and_systemd_hears_of_it(
+    shutdown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the flag the node says that it goes down before the agent does; without it the node stays as it is."""
+    heard: list[str] = []
+    monkeypatch.setattr("flexlet.adapters.systemd.Supervisor.tell", lambda _, state: heard.append(state))
+    monkeypatch.setattr("flexlet.apps.agent.logs.configure", lambda *_, **__: None)
+    monkeypatch.setattr("flexlet.apps.agent.host.set_oom_score", lambda _: None)
+    async with world() as there:
+        options = there.options(shutdownGracePeriod="10s")
+        options = msgspec.structs.replace(options, shutdown_on_sigterm=shutdown)
+        named: list[str] = []
+        running = asyncio.ensure_future(run_agent(options, named.append))
+        await there.node()
+        assert (named, heard) == ([NODE], ["READY=1"])
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(30):
+            await running
+        assert heard == ["READY=1", "STOPPING=1"]
+        node = msgspec.json.decode(await there.server.cluster.get(NODES, "", NODE))
+        ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
+        assert ready["status"] == ("False" if shutdown else "True")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().remove_signal_handler(number)

@@ -53,7 +53,9 @@ async def take_on(around: Surroundings, node: Agent) -> None:
 def shutdown(around: Surroundings, node: Agent) -> NodeShutdown:
     """Ends the pods because the machine goes down."""
     periods = uses.shutdown_periods(around.config)
-    return NodeShutdown(periods, node.loop, node.selfview, around.clock, around.meters)
+    return NodeShutdown(
+        periods, node.loop, node.selfview, around.clock, around.meters, lambda: node.decider.published
+    )
 
 
 def image_policy(config: KubeletConfiguration) -> ImagePolicy:

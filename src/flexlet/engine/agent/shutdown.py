@@ -4,11 +4,12 @@ From the moment it begins the node is not ready and lets nobody in. It is over w
 its time, and the API has been told so as far as it could be.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from flexlet.core.agent.world import TERMINAL, World, active
 from flexlet.core.kubeletconfig.config import ShutdownPeriod
+from flexlet.core.node.facts import READY
 from flexlet.core.shutdown import Shutdown, waves
 from flexlet.engine.agent.endings import alive, ended
 from flexlet.engine.agent.loop import AgentLoop
@@ -31,12 +32,15 @@ class NodeShutdown:
         selfview: SelfView,
         clock: Clock,
         meters: Meters,
+        node: Callable[[], dict[str, Any] | None] = lambda: None,
     ) -> None:
+        """`node` is the Node as the API has it, None if there is none to tell."""
         self._periods = periods
         self._loop = loop
         self._selfview = selfview
         self._clock = clock
         self._meters = meters
+        self._node = node
 
     async def run(self) -> None:
         """Until it is over."""
@@ -56,7 +60,7 @@ class NodeShutdown:
 
     async def _wait_for_reports(self) -> None:
         until = self._clock.now() + _LAST_WORDS_S
-        while _is_untold(self._loop.world) and self._clock.now() < until:
+        while (_is_untold(self._loop.world) or _is_ready(self._node())) and self._clock.now() < until:
             await self._clock.sleep(_LOOK_S)
 
 
@@ -66,3 +70,9 @@ def _is_untold(world: World) -> bool:
         record.ending is not None and not record.gone and (record.reported or {}).get("phase") not in TERMINAL
         for record in world.pods.values()
     )
+
+
+def _is_ready(node: dict[str, Any] | None) -> bool:
+    """Whether the API still takes the node for a good one."""
+    conditions = [] if node is None else node.get("status", {}).get("conditions") or []
+    return any(each.get("type") == READY and each.get("status") == "True" for each in conditions)
