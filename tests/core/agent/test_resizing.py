@@ -4,19 +4,21 @@ from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
-from tests.core.agent.builders import SETUP, container, deleted, pod
+from tests.core.agent.builders import NOW, SETUP, container, deleted, living, pod, run, runtime
 from tests.core.agent.model import Node
 
 from flexlet.api.nodepod import NodePod
 from flexlet.api.pod import ResizePolicy, ResourceRequirements
 from flexlet.core.agent import deeds
 from flexlet.core.agent.deeds import Inspect, PodDeed, TakeStep
+from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.observations import Failed
 from flexlet.core.gates import Gates
 from flexlet.core.resize import conditions
 from flexlet.core.resize.conditions import ResizeConditions
 from flexlet.core.resize.safety import MemoryUsage
 from flexlet.core.resize.steps import UpdateContainer, WritePodCgroup
+from flexlet.core.runtime.shown import CREATED, EXITED, RUNNING
 
 RESTARTS = (ResizePolicy(resource_name="memory", restart_policy="RestartContainer"),)
 MI = 1 << 20
@@ -157,6 +159,29 @@ def test_containers_restart_if_their_policy_asks_for_it() -> None:
     assert node.actuated.containers["c"] == grown.resources
     assert [len(status["containerStatuses"]) for status in node.reports] == [2, 2]
     assert [status["containerStatuses"][0]["restartCount"] for status in node.reports] == [0, 1]
+
+
+def test_a_restart_is_not_over_while_the_new_run_is_only_being_started() -> None:
+    """A slow runtime shows it as created long before it runs; until then the resize goes on, and no word of it."""
+    c = container("c", "100m,96Mi", "100m,96Mi", resize_policy=RESTARTS)
+    of = sized(c)
+    progress = conditions.progressing(ResizeConditions(), 2, NOW)
+    ran = living(of, run(c), resize=progress)
+    created = run(c, 1, CREATED, created_at=int((NOW + 5) * 1e9))
+    record = replace(
+        ran,
+        shown=runtime(created, run(c, state=EXITED)),
+        replaced=frozenset({"c#0"}),
+        underway={"container/c": NOW + 4},
+    )
+    later = decide(record, SETUP, NOW + 60)
+    assert (later.record.resize, later.deeds, later.events) == (progress, (), ())
+    back = replace(record, shown=runtime(replace(created, state=RUNNING), run(c, state=EXITED)), underway={})
+    over = decide(back, SETUP, NOW + 61)
+    assert (over.record.resize, [event.reason for event in over.events]) == (
+        ResizeConditions(),
+        ["ResizeCompleted"],
+    )
 
 
 def test_a_container_that_cannot_be_stopped_fails_the_resize() -> None:

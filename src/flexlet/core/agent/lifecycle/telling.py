@@ -29,19 +29,19 @@ def tell(draft: Draft) -> bool:
 
 
 def replaced(draft: Draft) -> Iterator[Container]:
-    """The runs that ended to be started again, and whose next one is about to begin."""
+    """The runs that ended to be started again, and whose next one has not begun or may not be told of yet."""
     record = draft.record
     if not record.replaced or record.stopping_since is not None:
         return
     for each in runs.probed(draft.pod):
-        run = draft.shown.newest(each.name)
+        known = runs.seen(record, each.name)
         if (
-            run is not None
-            and run.id in record.replaced
-            and run.state == EXITED
-            and run.name not in record.troubles
+            known
+            and known[0].id in record.replaced
+            and known[0].state == EXITED
+            and each.name not in record.troubles
         ):
-            yield run
+            yield known[0]
 
 
 def tell_anyway(draft: Draft) -> bool:
