@@ -66,7 +66,8 @@ from flexlet.core.lab.spec import MachineSpec
 
 async def main():
     spec = MachineSpec("small", cpus=1, max_cpus=2, memory=512 << 20, max_memory=1 << 30)
-    async with lab.running(spec, {"hello": b"world"}, {}, lambda text: None, data=pathlib.Path(sys.argv[1])) as machine:
+    data = pathlib.Path(sys.argv[1])
+    async with lab.running(spec, {"hello": b"world"}, {}, lambda text: None, data=data) as machine:
         await machine.hypervisor.plug((await machine.hypervisor.cpus())[1])
         await machine.hypervisor.plug(Dimm(0, 256 << 20))
         await machine.guest.write_file("/root/kept", await machine.guest.read_file("/etc/flexlet/hello"))

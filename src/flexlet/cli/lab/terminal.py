@@ -44,23 +44,26 @@ async def _feed(running: Running, stdin: bool) -> None:
 
 
 async def _input() -> AsyncIterator[bytes]:
-    """Our input as it comes. A file is always ready and cannot be waited for; a terminal or a pipe can."""
+    """Our input as it comes."""
     descriptor = sys.stdin.fileno()
+    while True:
+        await _readable(descriptor)
+        data = os.read(descriptor, CHUNK)
+        if not data:
+            return
+        yield data
+
+
+async def _readable(descriptor: int) -> None:
+    """Wait until a read does not block; asked anew before each one, for a read changes the answer."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     try:
         loop.add_reader(descriptor, ready.set)
-    except PermissionError:
-        while data := os.read(descriptor, CHUNK):
-            yield data
+    except PermissionError:  # a file: it is always ready, and cannot be waited for
         return
     try:
-        while await ready.wait():
-            ready.clear()
-            data = os.read(descriptor, CHUNK)
-            if not data:
-                return
-            yield data
+        await ready.wait()
     finally:
         loop.remove_reader(descriptor)
 
@@ -83,8 +86,8 @@ def _raw() -> Iterator[None]:
     """Pass every key on, Ctrl-C included; the terminal is put back as it was."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
-    terminals.setraw(descriptor)
+    terminals.setraw(descriptor, termios.TCSANOW)  # what was typed ahead is kept
     try:
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)
