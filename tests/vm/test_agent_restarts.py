@@ -81,7 +81,7 @@ async def test_killed_in_the_middle_of_a_resize(hands: Hands, after_s: float, te
 
 
 async def test_killed_while_a_pod_starts(hands: Hands) -> None:
-    """It ends with one sandbox and one run of each container, started once."""
+    """It ends with one sandbox and one run of each container."""
     others = _all_lives(await _now(hands))
     await hands.create(PODS, pod("late", container("a"), container("b")))
 
@@ -94,11 +94,9 @@ async def test_killed_while_a_pod_starts(hands: Hands) -> None:
     await eventually(begun)
     await hands.inside(KILL_AGENT)
     found = await hands.ready("late")
-    there = (
-        await hands.inside(f"ls -d {cgroup(found)}/*/ | wc -l"),
-        [each["restartCount"] for each in runs(found).values()],
-    )
-    assert there == ("3", [0, 0])
+    assert await hands.inside(f"ls -d {cgroup(found)}/*/ | wc -l") == "3"
+    # A start that was cut off counts as one, no more than that.
+    assert {each["restartCount"] for each in runs(found).values()} <= {0, 1}
     assert _all_lives(await _now(hands)) == others
     await hands.delete("late")
 
