@@ -15,6 +15,7 @@ from flexlet.adapters.guest import wire
 from flexlet.errors import HypervisorGone
 
 Stream = Literal["out", "err"]
+_AGAIN_S = 5.0
 _LOST = "the connection to the guest was lost while a command ran; its outcome is unknown"
 
 
@@ -116,9 +117,16 @@ class Session:
         self._listener = asyncio.create_task(self._listen(), name="guest exec")
 
     async def greet(self) -> None:
-        """Wait until the server has answered, which is as soon as the guest runs it."""
-        await self._hello()
-        await self._greeted.wait()
+        """Wait until the server has answered, which is as soon as the guest runs it.
+
+        A port that was hung up a moment ago may swallow what comes first, so it is said again; no command is
+        under way yet that this could end.
+        """
+        while not self._greeted.is_set():
+            await self._hello()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN_S):
+                    await self._greeted.wait()
         if self.lost:
             raise HypervisorGone("the machine has closed the port to its guest: it is ending, or has ended")
 
