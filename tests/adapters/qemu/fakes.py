@@ -15,7 +15,9 @@ IMAGES = Images(Path("/i/vmlinuz"), Path("/i/initrd"), Path("/c/code.img"))
 def fake_qemu(folder: Path) -> Qemu:
     """A program that is a QEMU to whoever starts it."""
     script = folder / "qemu-system-x86_64"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -S -m tests.adapters.qemu.fakeqemu "$@"\n')
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -S -m tests.adapters.qemu.fakeqemu "$@"\n'
+    )
     script.chmod(0o755)
     return Qemu(script, folder / "qemu-img", "10.0.2")
 
