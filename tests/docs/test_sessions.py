@@ -14,6 +14,8 @@ from tests.docs.console import Step
 
 STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
 """Commands that the tests do not type: they start the cluster themselves."""
+ON_A_MACHINE = ("flexlet agent", "flexlet lab ", ".venv/bin/flexlet lab plug vm", "kubectl run ", "kubectl exec ")
+"""Commands that need a real node; the suites on machines type their like."""
 KUBECTL = real.find("built") or real.find("installed")
 OURS = ("flexlet ", ".venv/bin/flexlet ", "export ")
 SESSIONS = [name for name in pages.NAMES if list(console.steps((pages.ROOT / name).read_text()))]
@@ -39,7 +41,7 @@ def clone(directory: Path) -> Iterator[dict[str, str]]:
 
 def typed(name: str) -> list[Step]:
     steps = console.steps((pages.ROOT / name).read_text())
-    return [step for step in steps if not step.command.startswith(STARTED_HERE)]
+    return [step for step in steps if not step.command.startswith((*STARTED_HERE, *ON_A_MACHINE))]
 
 
 def disagreements(wanted: list[Step], directory: Path) -> list[str]:
