@@ -61,3 +61,11 @@ async def _elastic_memory_gone(running: Hypervisor) -> None:
             if elastic is None or elastic.size == 0:
                 return
             await asyncio.sleep(0.5)
+
+
+async def test_a_cpu_can_go_in_and_out_more_often_than_there_are_slots(hypervisor: Hypervisor) -> None:
+    """QEMU's emulator aborts when it has started as many CPUs as it has slots; the machine has slots to spare."""
+    for _ in range(9):
+        await hypervisor.plug((await hypervisor.cpus())[2])
+        assert await hypervisor.unplug((await hypervisor.cpus())[2], PATIENCE_S) == Unplugged()
+    assert len(devices.present(await hypervisor.cpus())) == 2

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.adapters.qemu.fakes import IMAGES, ROOT, fake_qemu, new_machine
 
@@ -17,6 +18,7 @@ from flexlet.adapters.qemu import processes
 from flexlet.adapters.qemu.binary import Qemu
 from flexlet.adapters.qemu.directory import MachineDirectory
 from flexlet.adapters.qemu.processes import Seen
+from flexlet.core.lab import devices
 from flexlet.core.lab.devices import Dimm
 from flexlet.core.lab.spec import Inventory
 from flexlet.errors import HypervisorError
@@ -119,6 +121,36 @@ async def test_what_is_plugged_is_remembered(qemu: Qemu, machine: MachineDirecto
         assert machine.load().inventory == Inventory((0, 1, 4), {2: 1 << 30}, 4 << 20)
         await hypervisor.unplug(Dimm(2, 1 << 30), 5.0)
         assert machine.load().inventory == Inventory((0, 1, 4), {}, 4 << 20)
+
+
+async def test_the_cpu_that_would_end_an_emulator_is_refused(qemu: Qemu, machine: MachineDirectory) -> None:
+    """It would take the guest with it; the count begins anew with the next start."""
+    await start(qemu, machine)
+    async with machines.hypervisor(machine) as hypervisor:
+        await hypervisor.plug((await hypervisor.cpus())[2])
+        assert machine.file("cpu-starts").read_bytes() == b"..."
+        machine.file("cpu-starts").write_bytes(b"." * 255)
+        with pytest.raises(HypervisorError, match="cannot start more: stop the machine and start it again"):
+            await hypervisor.plug((await hypervisor.cpus())[3])
+        assert len(devices.present(await hypervisor.cpus())) == 3
+        await machines.stop(machine, hypervisor, 20.0)
+    await start(qemu, machine)
+    assert machine.file("cpu-starts").read_bytes() == b"..."
+
+
+async def test_kvm_has_no_such_limit(qemu: Qemu, machine: MachineDirectory) -> None:
+    await machines.start(qemu, machine, IMAGES, "kvm", owned=False)
+    async with machines.hypervisor(machine) as hypervisor:
+        await hypervisor.plug((await hypervisor.cpus())[2])
+    assert not machine.file("cpu-starts").exists()
+
+
+async def test_a_machine_uses_only_the_slots_that_are_meant_for_it(qemu: Qemu, machine: MachineDirectory) -> None:
+    record = machine.load()
+    machine.save(msgspec.structs.replace(record, spec=msgspec.structs.replace(record.spec, max_cpus=4)))
+    await start(qemu, machine)
+    async with machines.hypervisor(machine) as hypervisor:
+        assert [slot.socket for slot in await hypervisor.cpus()] == [0, 1, 2, 3]
 
 
 async def test_two_can_talk_to_it_at_once(qemu: Qemu, machine: MachineDirectory) -> None:

@@ -13,7 +13,7 @@ SPEC = MachineSpec("n1", cpus=2, max_cpus=8, memory=2 * GIB, max_memory=16 * GIB
 CHANNELS = Channels((3, 4), (5, 6))
 LINE = """
 -name guest=n1 -machine q35 -accel tcg,thread=multi -cpu max,la57=off,cx16=off
--smp cpus=1,maxcpus=8,sockets=8,cores=1,threads=1 -m size=2048M,slots=32,maxmem=30720M
+-smp cpus=1,maxcpus=255,sockets=255,cores=1,threads=1 -m size=2048M,slots=32,maxmem=30720M
 -nodefaults -no-user-config -no-reboot -display none
 -pidfile /m/pid -kernel /i/vmlinuz -initrd /i/initrd -append KERNEL
 -chardev file,id=console,path=/m/console.log,append=on -serial chardev:console
@@ -50,7 +50,7 @@ def test_the_whole_line() -> None:
     assert ["KERNEL" if word == kernel else word for word in words] == LINE.split()
     assert kernel == (
         "console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off"
-        " memhp_default_state=online_movable"
+        " memhp_default_state=online_movable nr_cpus=8"
     )
 
 
@@ -81,6 +81,15 @@ def test_a_machine_that_cannot_grow_has_no_memory_devices() -> None:
     words = line(MachineSpec("n", 1, 1, GIB, GIB))
     assert words[words.index("-m") + 1] == "size=1024M"
     assert not [word for word in words if "mem" in word and "memhp" not in word]
+
+
+def test_an_emulated_machine_has_slots_to_spare_that_its_guest_does_not_see() -> None:
+    """QEMU's emulator can start as many CPUs as it has slots, in all its life; KVM has no such limit."""
+    emulated, native = line(), line(accelerator="kvm")
+    assert emulated[emulated.index("-smp") + 1] == "cpus=1,maxcpus=255,sockets=255,cores=1,threads=1"
+    assert emulated[emulated.index("-append") + 1].split()[-1] == "nr_cpus=8"
+    assert native[native.index("-smp") + 1] == "cpus=1,maxcpus=8,sockets=8,cores=1,threads=1"
+    assert "nr_cpus" not in native[native.index("-append") + 1]
 
 
 @pytest.mark.parametrize(("accelerator", "model"), [("kvm", "host"), ("tcg", "max,la57=off,cx16=off")])

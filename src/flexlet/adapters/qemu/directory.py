@@ -5,7 +5,7 @@
 ``overlay.qcow2``       the machine's own disk, on top of the image's
 ``config.tar``          what the guest unpacks into ``/etc/flexlet``
 ``console.log``         the serial console of this start; ``qemu.log`` what QEMU itself says
-``*.sock``, ``pid``     while it runs: two monitors, the exec ports
+``*.sock``, ``pid``     while it runs: two monitors, the exec ports; ``cpu-starts`` when it is emulated
 ======================  ====================================================================
 
 A machine is made in a hidden directory and appears by a rename; it disappears the same way. So what a killed

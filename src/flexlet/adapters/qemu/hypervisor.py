@@ -2,7 +2,8 @@
 
 What goes out of a machine is proven, not assumed (`flexlet.core.lab.unplugging`): events are listened to from
 before the request, a CPU is looked up again in its slot, and at the deadline a last look decides. After each
-change the inventory is handed to `note`, so that the machine is the same when it starts again.
+change the inventory is handed to `note`, so that the machine is the same when it starts again. `claim` is asked
+before a CPU is started and may refuse; `slots` says how many of QEMU's slots the machine may use.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from flexlet.core.lab import answers, devices
 from flexlet.core.lab.devices import CpuSlot, Dimm, Memory
 from flexlet.core.lab.events import Event
 from flexlet.core.lab.plans import Refused
-from flexlet.core.lab.spec import Inventory
+from flexlet.core.lab.spec import MAX_CPUS, Inventory
 from flexlet.core.lab.unplugging import Device, Outcome, Unplugged, overdue, sign
 from flexlet.errors import HypervisorGone
 
@@ -27,9 +28,17 @@ _UNDER_WAY: Final = "already in the process of unplug"
 class QemuHypervisor:
     """One machine through its monitor."""
 
-    def __init__(self, monitor: Monitor, note: Callable[[Inventory], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        monitor: Monitor,
+        note: Callable[[Inventory], None] = lambda _: None,
+        claim: Callable[[], None] = lambda: None,
+        slots: Callable[[], int] = lambda: MAX_CPUS,
+    ) -> None:
         self._monitor = monitor
         self._note = note
+        self._claim = claim
+        self._slots = slots
 
     async def __aenter__(self) -> Self:
         return self
@@ -39,7 +48,8 @@ class QemuHypervisor:
 
     async def cpus(self) -> tuple[CpuSlot, ...]:
         """All CPU slots, full and free, in the guest's order."""
-        return answers.cpu_slots(await self._monitor.execute("query-hotpluggable-cpus"))
+        slots = answers.cpu_slots(await self._monitor.execute("query-hotpluggable-cpus"))
+        return tuple(slot for slot in slots if slot.socket < self._slots())
 
     async def memory(self) -> Memory:
         """The memory the machine has now."""
@@ -49,6 +59,7 @@ class QemuHypervisor:
     async def plug(self, device: Device) -> None:
         """Add a device; the guest has yet to bring it online."""
         if isinstance(device, CpuSlot):
+            self._claim()
             await self._monitor.execute("device_add", {"driver": device.type, "id": device.id, **device.props})
         else:
             await self._plug_dimm(device)

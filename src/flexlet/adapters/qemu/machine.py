@@ -20,6 +20,7 @@ from flexlet.adapters.qemu.binary import Qemu
 from flexlet.adapters.qemu.directory import MachineDirectory
 from flexlet.adapters.qemu.hypervisor import QemuHypervisor
 from flexlet.adapters.qemu.monitor import Monitor
+from flexlet.adapters.qemu.starts import CpuStarts
 from flexlet.core.lab.arguments import Accelerator, Boot, Channels, arguments
 from flexlet.core.lab.spec import Inventory
 from flexlet.errors import HypervisorError
@@ -47,6 +48,7 @@ async def start(
     record = machine.load()
     for log in ("console.log", "qemu.log"):
         machine.file(log).unlink(missing_ok=True)
+    _starts(machine).begin(len(record.inventory.sockets), accelerator)
     with _channels(machine) as channels:
         words = arguments(
             record.spec, record.inventory, record.forwards, _boot(machine, images), channels, accelerator
@@ -82,7 +84,14 @@ def hypervisor(machine: MachineDirectory, monitor: int = 0) -> QemuHypervisor:
     def note(inventory: Inventory) -> None:
         machine.save(msgspec.structs.replace(machine.load(), inventory=inventory))
 
-    return QemuHypervisor(Monitor(machine.monitors[monitor]), note)
+    def slots() -> int:
+        return machine.load().spec.max_cpus
+
+    return QemuHypervisor(Monitor(machine.monitors[monitor]), note, _starts(machine).claim, slots)
+
+
+def _starts(machine: MachineDirectory) -> CpuStarts:
+    return CpuStarts(machine.file("cpu-starts"))
 
 
 async def stop(machine: MachineDirectory, running: Hypervisor, patience_s: float) -> bool:
@@ -124,7 +133,7 @@ async def _end(process: processes.Process, running: Hypervisor) -> None:
 
 def clear(machine: MachineDirectory) -> None:
     """Remove what belongs to a run that has ended."""
-    for path in (*machine.monitors, *machine.ports, machine.file("pid")):
+    for path in (*machine.monitors, *machine.ports, machine.file("pid"), machine.file("cpu-starts")):
         path.unlink(missing_ok=True)
         path.with_suffix(".lock").unlink(missing_ok=True)
 

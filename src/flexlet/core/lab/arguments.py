@@ -15,7 +15,7 @@ import msgspec
 from flexlet.api.units import MIB
 from flexlet.core.lab.devices import VIRTIO_MEM_BACKEND, VIRTIO_MEM_ID, CpuSlot, Dimm
 from flexlet.core.lab.plans import DIMM_SLOTS
-from flexlet.core.lab.spec import Inventory, MachineSpec
+from flexlet.core.lab.spec import MAX_CPUS, Inventory, MachineSpec
 
 Accelerator = Literal["kvm", "tcg"]
 
@@ -23,6 +23,9 @@ Accelerator = Literal["kvm", "tcg"]
 CPU_MODELS: Final[dict[Accelerator, str]] = {"kvm": "host", "tcg": "max,la57=off,cx16=off"}
 ACCELERATORS: Final[dict[Accelerator, str]] = {"kvm": "kvm", "tcg": "tcg,thread=multi"}
 EXEC_PORT: Final = "flexlet.exec"
+# TCG never takes back what it gives the thread of a CPU, and has as many of it as there are slots: with few slots
+# a CPU could be plugged only a few times. The guest is told how many of the slots are meant for it.
+EMULATED_STARTS: Final = MAX_CPUS
 # New memory comes online by itself, and movable, or it could not be taken out again. The rest is for emulation:
 # each line on the console costs, a clock that is not trusted costs at each reading, nothing is speculated, and on
 # a busy host the check of the timer at boot fails (and panics) though the timer works.
@@ -67,7 +70,7 @@ def arguments(
     """What comes after ``qemu-system-x86_64``."""
     return [
         *_machine(spec, accelerator),
-        *_boot(boot),
+        *_boot(boot, kernel_arguments(spec, accelerator)),
         *_channels(channels),
         *_network(forwards),
         *_elastic(spec, inventory),
@@ -75,9 +78,14 @@ def arguments(
     ]
 
 
+def kernel_arguments(spec: MachineSpec, accelerator: Accelerator) -> str:
+    """What the guest's kernel is told."""
+    return " ".join((*KERNEL_ARGUMENTS, *((f"nr_cpus={spec.max_cpus}",) if accelerator == "tcg" else ())))
+
+
 def _machine(spec: MachineSpec, accelerator: Accelerator) -> list[str]:
     spare = spec.max_memory - spec.memory
-    sockets = f"maxcpus={spec.max_cpus},sockets={spec.max_cpus},cores=1,threads=1"
+    slots = EMULATED_STARTS if accelerator == "tcg" else spec.max_cpus
     memory = f"size={spec.memory // MIB}M"
     if spare:
         memory += f",slots={DIMM_SLOTS},maxmem={(spec.memory + 2 * spare) // MIB}M"
@@ -86,19 +94,19 @@ def _machine(spec: MachineSpec, accelerator: Accelerator) -> list[str]:
         *("-machine", "q35"),
         *("-accel", ACCELERATORS[accelerator]),
         *("-cpu", CPU_MODELS[accelerator]),
-        *("-smp", f"cpus=1,{sockets}"),
+        *("-smp", f"cpus=1,maxcpus={slots},sockets={slots},cores=1,threads=1"),
         *("-m", memory),
         *("-nodefaults", "-no-user-config", "-no-reboot"),
         *("-display", "none"),
     ]
 
 
-def _boot(boot: Boot) -> list[str]:
+def _boot(boot: Boot, kernel: str) -> list[str]:
     return [
         *("-pidfile", boot.pidfile),
         *("-kernel", boot.kernel),
         *("-initrd", boot.initrd),
-        *("-append", " ".join(KERNEL_ARGUMENTS)),
+        *("-append", kernel),
         *("-chardev", f"file,id=console,path={quoted(boot.console)},append=on"),
         *("-serial", "chardev:console"),
         # unsafe: a flush reaches the host's memory, not its disk. QEMU may be killed; the host must not fall.
