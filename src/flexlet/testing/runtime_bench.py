@@ -97,7 +97,7 @@ class TestPod:
         self.sandbox_id = await self.bench.runtime.run_sandbox(self.config)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *_exception: object) -> None:
         """Removing may have to wait for what a busy runtime has not yet noticed."""
         for _ in range(30):
             try:
