@@ -51,6 +51,8 @@ async def hypervisor(vm: Vm) -> AsyncIterator[Hypervisor]:
         for dimm in (await running.memory()).dimms:
             assert await running.unplug(dimm, PATIENCE_S) == Unplugged()
         await _elastic_memory_gone(running)
+    async with vm.guest() as guest:
+        await guest.run(["sh", "-c", "for cpu in /sys/devices/system/cpu/cpu*/online; do echo 1 > $cpu; done"])
 
 
 async def _elastic_memory_gone(running: Hypervisor) -> None:
