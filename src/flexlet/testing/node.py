@@ -26,11 +26,13 @@ from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.core.runtime.shown import RUNNING
 from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.chores import Sweeping
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.staticpods import StaticSource
 from flexlet.engine.agent.tree import PodTree
+from flexlet.errors import HostError, RuntimeFault
 from flexlet.testing.cluster import SimCluster
 from flexlet.testing.host import GIB, SimHost
 from flexlet.testing.lifeline import Lifeline
@@ -38,6 +40,7 @@ from flexlet.testing.manifests import PostedRules, SimManifests
 from flexlet.testing.memory import MemoryCheckpoints, MemoryJournal, SimProber
 
 ADDRESS: Final = "192.0.2.1"
+_RESPAWN_S: Final = 1.0
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +87,24 @@ class SimulatedNode:
         """Start an agent, maybe with another configuration than the one before it."""
         assert self._tasks is not None, "a node runs inside `running`"  # noqa: S101
         self.line = line or Lifeline()
-        self.agent = self._agent(merge(KubeletConfiguration(), {**self.options.config, **config}))
-        self._task = self._tasks.create_task(_live(self.agent, self.line))
+        merged = merge(KubeletConfiguration(), {**self.options.config, **config})
+        self._task = self._tasks.create_task(self._live(merged, self.line))
+
+    async def _live(self, config: KubeletConfiguration, line: Lifeline) -> None:
+        """An agent's life; one that finds the host unwilling is started again, one that was cut off is silent."""
+        try:
+            while True:
+                self.agent = self._agent(config)
+                try:
+                    await self.agent.start()
+                except (HostError, RuntimeFault):
+                    await self.cluster.clock.sleep(_RESPAWN_S)
+                else:
+                    break
+            await self.agent.run()
+        except BaseException:
+            if not line.is_cut:
+                raise
 
     async def kill(self) -> None:
         """End the agent between two of its breaths; nothing else notices."""
@@ -161,7 +180,7 @@ class SimulatedNode:
         found = addresses(self.options.name, node_ips=(ADDRESS,), routed=())
         view = SelfView(self.host, runtime, clock, str(root), found, 1.0 if self.options.grows else 10.0)
         tree = PodTree(cgroups, "cgroupfs", uses.reservation(config), uses.cgroup_settings(config))
-        return Agent(
+        agent = Agent(
             self._settings(config, gates),
             self._setup(config, gates, str(root)),
             tools,
@@ -172,6 +191,10 @@ class SimulatedNode:
             grows=self.options.grows,
             static=StaticSource(self.manifests, PostedRules()),
         )
+        agent.take_on(
+            Sweeping(agent.loop, tools, agent.watching, lambda: [each.uid for each in agent.static.pods])
+        )
+        return agent
 
     def _settings(self, config: KubeletConfiguration, gates: Gates) -> NodeSettings:
         return NodeSettings(
@@ -196,13 +219,3 @@ class SimulatedNode:
             hosts_file="127.0.0.1 localhost\n",
             max_pods=config.max_pods,
         )
-
-
-async def _live(agent: Agent, line: Lifeline) -> None:
-    """An agent's life; one that was cut off ends in silence."""
-    try:
-        await agent.start()
-        await agent.run()
-    except BaseException:
-        if not line.is_cut:
-            raise

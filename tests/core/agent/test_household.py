@@ -54,7 +54,7 @@ def test_nobody_is_let_in_before_every_source_was_heard() -> None:
 def test_a_pod_is_let_in_when_its_allocation_is_on_disk() -> None:
     of = sized("a", 100)
     first = household.settle(arrived(EMPTY, of), NOW)
-    deed = SaveAllocation(uid="a", allocation=of_spec(of))
+    deed = SaveAllocation(uid="a", allocation=of_spec(of), generation=of.metadata.generation)
     assert (first.deeds, first.world.pods["a"].admission) == ((deed,), UNDECIDED)
     assert household.settle(first.world, NOW).deeds == ()
     done = ended(first.world, deed, Done()).world.pods["a"]
@@ -64,8 +64,13 @@ def test_a_pod_is_let_in_when_its_allocation_is_on_disk() -> None:
 def test_a_grant_that_the_disk_refused_is_given_again_later() -> None:
     of = sized("a", 100)
     first = household.settle(arrived(EMPTY, of), NOW)
-    refused = ended(first.world, SaveAllocation(uid="a", allocation=of_spec(of)), Failed(message="full"))
+    refused = ended(
+        first.world,
+        SaveAllocation(uid="a", allocation=of_spec(of), generation=of.metadata.generation),
+        Failed(message="full"),
+    )
     assert (refused.world.look_again_at, refused.world.pods["a"].admission) == (NOW + 10, UNDECIDED)
+    assert household.settle(refused.world, NOW + 9).deeds == ()
     assert len(household.settle(refused.world, NOW + 10).deeds) == 1
 
 
@@ -152,3 +157,21 @@ def test_the_first_reason_to_look_again_is_kept() -> None:
     assert EMPTY.because(None) is EMPTY
     assert EMPTY.with_pods({}) is EMPTY
     assert PodUid("a") not in active(arrived(EMPTY, sized("a", 1)).without(["a"]))
+
+
+def test_a_grant_is_told_with_the_generation_it_was_made_for() -> None:
+    """A newer wish that came meanwhile has not been granted yet."""
+    before, wish, newer = (
+        replace(of, metadata=replace(of.metadata, generation=number))
+        for number, of in enumerate((sized("a", 100), sized("a", 200), sized("a", 300)), 1)
+    )
+    world = arrived(EMPTY, newer)
+    known = replace(world.pods["a"], admission=ADMITTED, allocation=of_spec(before))
+    deed = SaveAllocation(uid="a", allocation=of_spec(wish), generation=2)
+    done = ended(world.with_pods({"a": known}), deed, Done())
+    progress = done.world.pods["a"].resize.in_progress
+    assert progress is not None
+    assert progress.observed_generation == 2
+    resources = '{"requests":{"cpu":"200m","memory":"64Mi"}}'
+    text = f'Pod resize started: {{"containers":[{{"name":"c","resources":{resources}}}],"generation":2}}'
+    assert [each.message for each in done.events] == [text]

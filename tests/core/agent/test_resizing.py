@@ -13,9 +13,12 @@ from flexlet.core.agent import deeds
 from flexlet.core.agent.deeds import Inspect, PodDeed, TakeStep
 from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.observations import Failed
+from flexlet.core.cgroups import pods
 from flexlet.core.gates import Gates
-from flexlet.core.resize import conditions
+from flexlet.core.resize import conditions, podcgroup
+from flexlet.core.resize.allocation import of_spec
 from flexlet.core.resize.conditions import ResizeConditions
+from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
 from flexlet.core.resize.steps import UpdateContainer, WritePodCgroup
 from flexlet.core.runtime.shown import CREATED, EXITED, RUNNING
@@ -307,3 +310,19 @@ def test_steps_name_their_targets() -> None:
     assert [deed.container_id for deed in steps] == [
         "" if isinstance(deed.step, WritePodCgroup) else "c#0" for deed in steps
     ]
+
+
+def test_a_pod_does_not_shrink_around_a_container_that_is_being_made() -> None:
+    """It is made with the size of the moment its start was decided, and can be changed only once it runs."""
+    before, after = sized(container("c", "200m,64Mi", "200m,64Mi")), sized(ONE, generation=3)
+    cgroup = podcgroup.written(PodCgroup(weight=100, quota=-1, memory_max=-1), pods.pod_cgroup(before))
+    making = living(
+        after,
+        cgroup=cgroup,
+        actuated=of_spec(before),
+        resize=conditions.allocated(3, NOW),
+        underway={"container/c": NOW},
+    )
+    assert [each for each in decide(making, SETUP, NOW).deeds if isinstance(each, TakeStep)] == []
+    made = replace(making, shown=runtime(run(before.spec.containers[0])))
+    assert [type(each) for each in decide(made, SETUP, NOW).deeds if isinstance(each, TakeStep)] == [TakeStep]

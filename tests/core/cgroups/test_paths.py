@@ -3,7 +3,7 @@ from tests.pods import amounts
 
 from flexlet.api.units import PodUid
 from flexlet.core.cgroups import hugetlb
-from flexlet.core.cgroups.paths import SYSTEMD, pod_path, tier_path
+from flexlet.core.cgroups.paths import CGROUPFS, SYSTEMD, pod_of, pod_path, tier_path
 
 UID = PodUid("12-ab")
 
@@ -27,6 +27,20 @@ UID = PodUid("12-ab")
 def test_pods(qos: str, cgroupfs: str, systemd: str) -> None:
     """A dash means nesting to systemd, so those of a UID become underscores."""
     assert (pod_path(qos, UID), pod_path(qos, UID, SYSTEMD)) == (cgroupfs, systemd)
+
+
+@pytest.mark.parametrize("qos", ["Guaranteed", "Burstable", "BestEffort"])
+@pytest.mark.parametrize("uid", ["0f7c2a9e-1b2c-4d3e-8f90-a1b2c3d4e5f6", "d41d8cd98f00b204e9800998ecf8427e"])
+@pytest.mark.parametrize("driver", [CGROUPFS, SYSTEMD])
+def test_whose_cgroup_it_is(qos: str, uid: str, driver: str) -> None:
+    """The name of a pod's cgroup leads back to the pod."""
+    assert pod_of(pod_path(qos, PodUid(uid), driver).rpartition("/")[2]) == uid
+
+
+def test_not_every_cgroup_is_a_pods() -> None:
+    """Tiers and whatever others put there are left alone."""
+    names = ("burstable", "kubepods-burstable.slice", "podman", "pod", "cri-containerd-pod12.scope", "pod../x")
+    assert [pod_of(name) for name in names] == [None] * len(names)
 
 
 def test_tiers() -> None:

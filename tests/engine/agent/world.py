@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from tests.engine.agent.invariants import Watch
 
 from flexlet.api.status import NotFound
 from flexlet.engine.agent.ledger import ACTUATED, ALLOCATED
@@ -27,6 +28,12 @@ class World:
     def __init__(self, cluster: SimCluster, node: SimulatedNode) -> None:
         self.cluster = cluster
         self.node = node
+        self.pod_writes = 0
+        """How often any pod was written in the API."""
+        cluster.store.subscribe("pods", self._count)
+
+    def _count(self, _: object) -> None:
+        self.pod_writes += 1
 
     def let_through(self, plugin: str) -> None:
         """Do without an admission plugin, as other servers do."""
@@ -84,12 +91,14 @@ class World:
 
 @contextlib.asynccontextmanager
 async def world(directory: Path, options: NodeOptions | None = None) -> AsyncIterator[World]:
-    """A running node."""
+    """A running node, whose invariants hold all the time."""
     async with serving(SimClock()) as cluster:
         node = SimulatedNode(cluster, directory, options or NodeOptions())
+        watch = Watch(node)
         async with node.running():
             await asyncio.sleep(1)
             yield World(cluster, node)
+    assert watch.broken == [], watch.broken
 
 
 def pod(name: str, containers: Json, **spec: Any) -> Json:

@@ -73,6 +73,10 @@ class Trouble:
         """Let the nth call of a method from now on fail; with `lost_answer` after the deed is done."""
         self._plans.append(_Plan(method, self._counts[method] + nth, error, lost_answer))
 
+    def forgive(self) -> None:
+        """Let nothing fail any more."""
+        self._plans.clear()
+
     def crash_after(self, deeds: int) -> None:
         """Let the agent die when that many more deeds are done."""
         self._crash_after = len(self.deeds) + deeds

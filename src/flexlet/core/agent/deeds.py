@@ -36,6 +36,8 @@ class SaveAllocation(Deed, frozen=True, kw_only=True):
     """Write a granted allocation durably; nothing of it is used before that."""
 
     allocation: Allocation
+    generation: int = 0
+    """Of the pod that was granted it; meanwhile there may be a newer one."""
 
 
 class ForgetPod(Deed, frozen=True, kw_only=True):

@@ -14,10 +14,10 @@ from flexlet.core.agent import admission
 from flexlet.core.agent.admission import Admitted, Rejected
 from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.observations import Done, Finished
-from flexlet.core.agent.record import ADMITTED, REJECTED, Ending, PodRecord
+from flexlet.core.agent.record import ADMITTED, REJECTED, Backoff, Ending, PodRecord
 from flexlet.core.agent.world import World, active
 from flexlet.core.resize import admit, conditions, events, pending, triggers
-from flexlet.core.resize.allocation import Allocation, is_pending
+from flexlet.core.resize.allocation import Allocation, applied, is_pending
 from flexlet.core.resize.infeasible import NodeRules
 from flexlet.core.resize.pending import Outcome
 from flexlet.core.resize.verdict import Preempting
@@ -62,13 +62,15 @@ def granted(world: World, finished: Finished, now: float) -> Settlement:
     record = msgspec.structs.replace(record, underway=running, granted=None)
     told: tuple[RecordEvent, ...] = ()
     if not isinstance(finished.outcome, Done):
+        retries = {**record.retries, deed.key: Backoff(delay_s=_RETRY_S, since=now)}
+        record = msgspec.structs.replace(record, retries=retries)
         world = msgspec.structs.replace(world, look_again_at=now + _RETRY_S)
     elif record.admission == ADMITTED:
-        generation = record.pod.metadata.generation
-        told = (events.started(record.pod),)
-        resize = conditions.allocated(generation, now)
+        granted_pod = applied(record.pod, deed.allocation, world.setup.gates)
+        told = (events.started(granted_pod, deed.generation),)
+        resize = conditions.allocated(deed.generation, now)
         record = msgspec.structs.replace(
-            record, allocation=deed.allocation, resize=resize, failed_steps=frozenset(), failures=()
+            record, allocation=deed.allocation, resize=resize, failed_steps=frozenset(), failures=(), taken=()
         )
     else:
         record = msgspec.structs.replace(record, allocation=deed.allocation, admission=ADMITTED)
@@ -88,10 +90,13 @@ class _House:
         self.trigger = ""
         self.accepted = 0
         self.infeasible: tuple[str, ...] = ()
+        self.again_at: list[float] = []
+        """When to ask those again who were held back."""
 
     def settlement(self) -> Settlement:
+        times = [each for each in (self.world.look_again_at, *self.again_at) if each is not None]
         return Settlement(
-            world=self.world,
+            world=msgspec.structs.replace(self.world, look_again_at=min(times)) if self.again_at else self.world,
             deeds=tuple(self.deeds),
             events=tuple(self.events),
             touched=frozenset(self.touched),
@@ -102,6 +107,8 @@ class _House:
 
     def admit(self) -> None:
         for record in admission.undecided(self.world):
+            if self._is_held_back(record):
+                continue
             verdict = admission.ask(record, self.world)
             match verdict:
                 case Admitted(allocation=allocation):
@@ -110,6 +117,14 @@ class _House:
                     self._reject(record, verdict)
                 case Preempting(victims=victims):
                     self._make_way(victims)
+
+    def _is_held_back(self, record: PodRecord) -> bool:
+        """Whether the ledger could not take a grant a moment ago; it is asked again in a while."""
+        wait = record.retries.get(SaveAllocation.__name__)
+        if wait is None or wait.ends_at <= self.now:
+            return False
+        self.again_at.append(wait.ends_at)
+        return True
 
     def resize(self) -> None:
         world = self.world
@@ -139,7 +154,7 @@ class _House:
         self._end(outcome.preempt)
 
     def _grant(self, record: PodRecord, allocation: Allocation) -> None:
-        deed = SaveAllocation(uid=record.uid, allocation=allocation)
+        deed = SaveAllocation(uid=record.uid, allocation=allocation, generation=record.pod.metadata.generation)
         underway = {**record.underway, deed.key: self.now}
         self._put(msgspec.structs.replace(record, granted=allocation, underway=underway))
         self.deeds.append(deed)

@@ -4,6 +4,7 @@ Guaranteed pods sit directly under kubepods, the others in the tier of their cla
 whose names repeat their ancestors, and turns the dashes of a UID into underscores since a dash means nesting.
 """
 
+import re
 from typing import Final
 
 from flexlet.api.units import PodUid
@@ -13,6 +14,8 @@ CGROUPFS: Final = "cgroupfs"
 SYSTEMD: Final = "systemd"
 ROOT: Final = "kubepods"
 
+_UID: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""Of a pod of the API, or of one from a file."""
 _TIERS: Final[dict[str, tuple[str, ...]]] = {
     GUARANTEED: (),
     BURSTABLE: ("burstable",),
@@ -28,6 +31,13 @@ def tier_path(qos: str, driver: str = CGROUPFS) -> str:
 def pod_path(qos: str, uid: PodUid, driver: str = CGROUPFS) -> str:
     """The cgroup of a pod, relative to the mount point."""
     return _path((ROOT, *_TIERS[qos], f"pod{uid}"), driver)
+
+
+def pod_of(name: str) -> PodUid | None:
+    """The pod whose cgroup has this name, the last part of its path; None if it is no pod's."""
+    _, found, uid = name.removesuffix(".slice").rpartition("pod")
+    plain = uid.replace("_", "-")
+    return PodUid(plain) if found and _UID.fullmatch(plain) else None
 
 
 def _path(parts: tuple[str, ...], driver: str) -> str:

@@ -26,9 +26,10 @@ FEATURES_MISSING: Final = "FailedNodeDeclaredFeaturesCheck"
 _COMPONENT: Final = "kubelet"
 
 
-def started(pod: Pod) -> RecordEvent:
-    """The node has granted the resize."""
-    return about(pod, NORMAL, STARTED, _summary("Pod resize started", pod, pod.metadata.generation))
+def started(pod: Pod, generation: int | None = None) -> RecordEvent:
+    """The node has granted the resize; `generation` is that of the resize, if not of the pod."""
+    of = pod.metadata.generation if generation is None else generation
+    return about(pod, NORMAL, STARTED, _summary("Pod resize started", pod, of))
 
 
 def completed(pod: Pod, generation: int) -> RecordEvent:

@@ -9,7 +9,9 @@ from flexlet.api.units import PodUid
 from flexlet.core.agent.deeds import RemoveContainer
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
+from flexlet.core.cgroups.paths import pod_of, tier_path
 from flexlet.core.eviction.evictor import CONTAINERS, IMAGES
+from flexlet.core.resources.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.images import ImageKeeper
 from flexlet.engine.agent.loop import AgentLoop, Hands
@@ -63,7 +65,7 @@ def running_logs(world: World) -> list[tuple[str, Path]]:
 
 
 class Sweeping:
-    """Removes directories, logs and book entries of pods that nobody knows; only once all sources were heard."""
+    """Removes directories, cgroups, logs and entries of pods nobody knows; only once all sources were heard."""
 
     def __init__(
         self,
@@ -94,12 +96,21 @@ class Sweeping:
         books = self._tools.ledger
         strangers = {*books.allocated.uids(), *books.actuated.uids()} - known
         books.forget(*map(PodUid, strangers))
+        # Asked anew for each: a pod may have come while another was swept up.
         for uid in await self._tools.files.known():
-            # Asked anew: a pod may have come while another was swept up.
             if uid not in known and uid not in self._loop.world.pods:
                 await self._tools.files.remove_pod(uid)
+        for path, uid in await self._pod_cgroups():
+            if uid not in known and uid not in self._loop.world.pods:
+                await self._tools.cgroups.remove(path)
         if self._sweeper is not None:
             await self._sweeper.sweep(known | self._loop.world.pods.keys())
+
+    async def _pod_cgroups(self) -> list[tuple[str, PodUid]]:
+        """The cgroups of all pods; an agent may have died before it came to remove one."""
+        tiers = [tier_path(qos, self._loop.world.setup.driver) for qos in (GUARANTEED, BURSTABLE, BEST_EFFORT)]
+        found = [(tier, name) for tier in tiers for name in await self._tools.cgroups.children(tier)]
+        return [(f"{tier}/{name}", uid) for tier, name in found if (uid := pod_of(name)) is not None]
 
 
 class Reclaiming:

@@ -21,7 +21,7 @@ from flexlet.core.resize.actuation import Facts, Plan
 from flexlet.core.resize.allocation import IN_PLACE
 from flexlet.core.resize.podcgroup import Kernel
 from flexlet.core.resize.steps import Step, StopContainer, UpdateContainer
-from flexlet.core.runtime.shown import Container
+from flexlet.core.runtime.shown import RUNNING, Container
 
 
 def proceed(draft: Draft) -> None:
@@ -48,10 +48,25 @@ def _is_due(draft: Draft) -> bool:
     plan = actuation.plan(facts, draft.record.failed_steps)
     if not plan.is_done and _is_early_repair(draft, facts):
         return False
+    if _awaits_start(draft) and (plan.steps or record.resize.in_progress is not None):
+        return True
     if needs_usage:
         draft.issue(Inspect(uid=record.uid, usage=True))
         return True
     return _follow(draft, facts, plan, running)
+
+
+def _awaits_start(draft: Draft) -> bool:
+    """Whether a container is being made with the size that was granted when its start was decided.
+
+    Until it runs nobody can change it, and its pod must not become smaller than it meanwhile.
+    """
+    for key in draft.record.underway:
+        kind, _, name = key.partition("/")
+        newest = draft.shown.newest(name) if kind == "container" else None
+        if kind == "container" and (newest is None or newest.state != RUNNING):
+            return True
+    return False
 
 
 def _running(draft: Draft) -> dict[str, Container]:
