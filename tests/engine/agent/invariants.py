@@ -1,8 +1,8 @@
 """What is true at every moment of a node's life, looked at whenever something could break it.
 
 - What is allocated fits the node. If the node itself shrank below it, nothing makes it worse.
-- A cgroup is never given more than the one above it: growth goes from the pod to its containers, shrinking the other
-  way round. (A container without a limit of its own has the pod's, whatever its file says.)
+- A cgroup is never given more than the one above it: pods grow before their containers, and shrink after them. (A
+  container without a limit of its own has the pod's, whatever its file says.)
 """
 
 from collections.abc import Iterable
@@ -78,5 +78,5 @@ def _wider(machine: Machine, path: str, name: str) -> Iterable[str]:
 
 
 def _amount(text: str) -> int | None:
-    word = text.split()[0]
+    word = text.split(maxsplit=1)[0]
     return None if word == "max" else int(word)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from hypothesis import strategies as st
-from tests.engine.agent.world import World, condition, is_gone, is_resized, world
+from tests.engine.agent.world import World, is_gone, is_resized, world
 from tests.scenarios.agent_resize.e2e import promises
 from tests.scenarios.agent_resize.e2e.bench import Seen, patch
 from tests.scenarios.agent_resize.e2e.cases import Case, Sizes
@@ -219,8 +219,8 @@ class Life:
             pod = await self.there.get(name)
             if pod is not None and pod["status"].get("reason", "").startswith("OutOf"):
                 continue
-            if not is_resized(pod):
-                wrong[name] = pod["status"] if pod is not None else "gone"
+            if pod is None or not is_resized(pod):
+                wrong[name] = pod and pod["status"]
                 continue
             seen = Seen(sizes=sizes, status=pod["status"], cgroups=self.there.node.pod_cgroups(self.uids[name]))
             if promises.kept(seen) != promises.promised(seen):
