@@ -22,6 +22,7 @@ from tests.core.agent.builders import (
 from flexlet.api.nodepod.pod import HostIp
 from flexlet.core.agent.fold import folded
 from flexlet.core.agent.observations import (
+    FILE,
     AllocationRead,
     PodGone,
     PodSeen,
@@ -62,6 +63,14 @@ def test_nothing_new_leaves_the_record_as_it_is() -> None:
     assert folded(before, PodSeen(POD), SETUP, NOW).record is before
     gone = replace(before, gone=True)
     assert folded(gone, PodGone(UID), SETUP, NOW).record is gone
+
+
+def test_nothing_comes_back_under_its_old_uid() -> None:
+    """Late news of a pod that is gone are dropped; a file may say the same again."""
+    gone = living(POD, gone=True)
+    assert folded(gone, PodSeen(deleted(POD)), SETUP, NOW).record is gone
+    removed = replace(gone, source=FILE)
+    assert folded(removed, PodSeen(POD, FILE), SETUP, NOW).record == replace(removed, gone=False)
 
 
 def test_a_pod_that_is_gone_is_cleaned_up_again() -> None:

@@ -14,6 +14,7 @@ from flexlet.adapters.sim.machine import Machine
 from flexlet.core.agent.containers.sandbox import as_allocated
 from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.world import World, active
+from flexlet.core.resize.conditions import ERROR
 from flexlet.core.resources.effective import pod_requests
 from flexlet.testing import SimulatedNode
 
@@ -47,8 +48,14 @@ class Watch:
 
     def _wrote(self, path: str, name: str, text: str) -> None:
         self._write(path, name, text)
-        if name in _LIMITS and "/pod" in path:
+        if name in _LIMITS and "/pod" in path and not self._is_in_trouble(path):
             self.broken += _wider(self._node.sim.kernel.machine, path, name)
+
+    def _is_in_trouble(self, path: str) -> bool:
+        """Whether the kernel has just refused to let the pod grow; its containers start all the same."""
+        records = self._node.agent.loop.world.pods.values() if self._node.agent is not None else ()
+        progress = [each.resize.in_progress for each in records if each.uid in path]
+        return any(each is not None and each.reason == ERROR for each in progress)
 
 
 def _allocated(world: World) -> dict[str, list[int]]:

@@ -3,14 +3,19 @@
 from msgspec.structs import replace
 
 from flexlet.api.meta import ObjectMeta
-from flexlet.core.agent.observations import AllocationRead, PodSeen
+from flexlet.core.agent.observations import API, AllocationRead, PodSeen
 from flexlet.core.agent.record import PodRecord
 
 
 def seen(record: PodRecord, news: PodSeen, now: float) -> PodRecord:
-    """The pod as its source has it now; one with another uid is another pod, and this one is gone."""
+    """The pod as its source has it now; one with another uid is another pod, and this one is gone.
+
+    Nothing comes back to the API under its old uid: news of such a one were on their way when it went.
+    """
     if news.pod.metadata.uid != record.uid:
         return gone(record)
+    if record.gone and record.source == API:
+        return record
     if news.pod == record.pod and not record.gone:
         return record
     before, after = record.pod, news.pod
