@@ -14,7 +14,12 @@ from tests.docs.console import Step
 
 STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
 """Commands that the tests do not type: they start the cluster themselves."""
-ON_A_MACHINE = ("flexlet agent", "flexlet lab ", ".venv/bin/flexlet lab plug vm", "kubectl run ", "kubectl exec ")
+ON_A_MACHINE = (
+    "flexlet agent",
+    *(f"flexlet lab {verb}" for verb in ("create", "plug n1", "unplug n1", "exec", "list", "delete")),
+    ".venv/bin/flexlet lab plug vm",
+    "kubectl exec ",
+)
 """Commands that need a real node; the suites on machines type their like."""
 KUBECTL = real.find("built") or real.find("installed")
 OURS = ("flexlet ", ".venv/bin/flexlet ", "export ")
