@@ -29,7 +29,8 @@ from flexlet.core.agent.observations import (
     Shown,
 )
 from flexlet.core.agent.record import Backoff
-from flexlet.core.resize.allocation import Allocation
+from flexlet.core.cgroups.containers import container_resources
+from flexlet.core.resize.allocation import Allocation, of_spec
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
 from flexlet.core.runtime.shown import NOT_READY
@@ -156,3 +157,17 @@ def test_addresses(more: dict[str, Any], sandboxes: Any, ips: tuple[str, ...]) -
     """Those of the present sandbox, else the last known ones, else the API's; the node's on its network."""
     before = replace(record(POD), **more)
     assert folded(before, look(sandboxes=sandboxes), SETUP, NOW).record.ips == ips
+
+
+def test_what_was_done_without_being_recorded_is_found_out() -> None:
+    """After a failed step, or a dead agent, the runtime knows better than the record; else it is not asked."""
+    of = pod(container("a", "100m,64Mi", "200m,128Mi"))
+    known, other = of_spec(of), pod(container("a", "100m,64Mi", "300m,256Mi")).spec.containers[0]
+    seen = look(replace(run(A), resources=container_resources(of, other, SETUP.host)), order=2)
+    sure = living(of, run(A), actuated=known)
+    assert folded(sure, seen, SETUP, NOW).record.actuated is known
+    doubtful = replace(sure, doubtful=frozenset({"a"}))
+    found = folded(doubtful, seen, SETUP, NOW).record.actuated.containers["a"]
+    assert found == other.resources
+    as_known = look(replace(run(A), resources=container_resources(of, of.spec.containers[0], SETUP.host)), order=2)
+    assert folded(doubtful, as_known, SETUP, NOW).record.actuated is known

@@ -15,7 +15,7 @@ from flexlet.core.agent.deeds import SaveAllocation
 from flexlet.core.agent.observations import Done, Failed, Finished, Outcome, PodSeen
 from flexlet.core.agent.record import ADMITTED, REJECTED, UNDECIDED, Ending, PodRecord
 from flexlet.core.agent.world import Remembered, World, active, joined
-from flexlet.core.resize import neighbours, triggers
+from flexlet.core.resize import conditions, neighbours, triggers
 from flexlet.core.resize.allocation import NOTHING, of_spec
 
 NODE = {"cpu": "2", "memory": "4Gi", "pods": "10"}
@@ -175,3 +175,14 @@ def test_a_grant_is_told_with_the_generation_it_was_made_for() -> None:
     resources = '{"requests":{"cpu":"200m","memory":"64Mi"}}'
     text = f'Pod resize started: {{"containers":[{{"name":"c","resources":{resources}}}],"generation":2}}'
     assert [each.message for each in done.events] == [text]
+
+
+def test_one_who_asks_for_nothing_any_more_does_not_wait() -> None:
+    """An agent granted it and died before it said so; the next one finds the old word in the API."""
+    of = sized("a", 100)
+    waiting = conditions.refused(conditions.NONE, "Deferred", "no room", 2, NOW)
+    record = PodRecord(pod=of, admission=UNDECIDED, allocation=of_spec(of), resize=waiting)
+    let_in = household.settle(EMPTY.with_pods({"a": record}), NOW)
+    done = ended(let_in.world, SaveAllocation(uid="a", allocation=of_spec(of)), Done())
+    assert done.world.trigger == triggers.PODS_ADDED
+    assert household.settle(done.world, NOW).world.pods["a"].resize.pending is None

@@ -74,7 +74,9 @@ def granted(world: World, finished: Finished, now: float) -> Settlement:
         )
     else:
         record = msgspec.structs.replace(record, allocation=deed.allocation, admission=ADMITTED)
-        world = world.because(triggers.PODS_ADDED if is_pending(record.pod, deed.allocation) else None)
+        asks = is_pending(record.pod, deed.allocation, world.setup.gates)
+        # One that asks for nothing any more may be said to wait all the same, by an agent before this one.
+        world = world.because(triggers.PODS_ADDED if asks or record.resize.pending is not None else None)
     return Settlement(world=world.with_pods({record.uid: record}), events=told, touched=frozenset({record.uid}))
 
 
@@ -135,7 +137,8 @@ class _House:
         view = _view(world)
         waiting = world.waiting
         for uid, facts in view.pods.items():
-            if not facts.leaving and is_pending(facts.pod, facts.allocation, world.setup.gates):
+            asks = is_pending(facts.pod, facts.allocation, world.setup.gates)
+            if not facts.leaving and (asks or facts.conditions.pending is not None):
                 waiting = pending.push(waiting, uid, view)
         self._follow(pending.evaluate(waiting, view, self.trigger, self.now))
 

@@ -110,6 +110,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Subjects of steps that failed in the present attempt to resize."""
     failures: tuple[str, ...] = ()
     """What was said when they did."""
+    doubtful: frozenset[str] = frozenset()
+    """Containers that may have another size than was recorded: a step failed, or an agent died over one."""
     retry_resize_at: float = 0.0
     taken: tuple[Step, ...] = ()
     """Steps of the present attempt that were done; one that is due again was not taken by the kernel."""

@@ -20,6 +20,7 @@ from flexlet.core.agent.world import TERMINAL
 _SILENT: Final = frozenset(
     {
         "crashes",
+        "doubtful",
         "failed_steps",
         "failures",
         "grace_s",

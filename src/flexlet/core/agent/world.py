@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from flexlet.api.node import Node
+from flexlet.api.nodepod import NodePod
 from flexlet.core.agent.observations import PodSeen
 from flexlet.core.agent.record import ADMITTED, UNDECIDED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.resize import conditions, triggers
 from flexlet.core.resize.allocation import NOTHING, Allocation
+from flexlet.core.resize.conditions import RESIZE_IN_PROGRESS
 from flexlet.core.resize.pending import Waiting
+from flexlet.core.resources.statusaware import RESIZE_PENDING
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
 
@@ -75,9 +78,20 @@ def joined(world: World, seen: PodSeen, now: float) -> PodRecord:
         actuated=known.actuated or NOTHING,
         has_values=known.actuated is not None,
         replaced=known.replaced,
+        doubtful=_unsettled(pod),
         resize=conditions.NONE if over else conditions.restored(pod, now),
         started_at=pod.status.start_time or "",
     )
+
+
+def _unsettled(pod: NodePod) -> frozenset[str]:
+    """The containers of a pod that was being resized when an earlier agent was last heard of."""
+    status = pod.status
+    is_settled = status.observed_generation in (0, pod.metadata.generation) and not any(
+        each.type in (RESIZE_PENDING, RESIZE_IN_PROGRESS) for each in status.conditions
+    )
+    names = (each.name for each in (*pod.spec.init_containers, *pod.spec.containers))
+    return frozenset() if is_settled else frozenset(names)
 
 
 def active(world: World) -> dict[str, PodRecord]:

@@ -76,6 +76,17 @@ def pod_resources(
     return ResourceRequirements(requests=_present(requests), limits=_present(limits))
 
 
+def recovered(known: ResourceRequirements, runtime: RuntimeResources) -> ResourceRequirements:
+    """What a container really has, if a call that changed it may have been carried out without being recorded.
+
+    In the words of what is known, as far as they are true. What the runtime does not tell is taken as known.
+    """
+    read = _runtime_view(runtime, known, known)
+    request = {CPU: read.requests[CPU]} if CPU in known.requests and CPU in read.requests else {}
+    found = ResourceRequirements(requests=known.requests | request, limits=known.limits | read.limits)
+    return known if found == known else found
+
+
 def container_fields(container: Container, resources: ResourceRequirements | None) -> dict[str, Any]:
     """The resource fields of a container status; `resources` is None for one that does not run."""
     shown = container.resources if resources is None else resources

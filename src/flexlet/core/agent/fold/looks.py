@@ -7,6 +7,8 @@ from msgspec.structs import replace
 from flexlet.core.agent.observations import Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.resize import readback
+from flexlet.core.resize.allocation import Allocation
 from flexlet.core.runtime.shown import READY
 
 _BY_ID: Final = frozenset({"stop", "remove", "hook"})
@@ -25,6 +27,7 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         order=look.order,
         stale=False,
         unverified=False,
+        actuated=_actuated(record, look),
         has_cgroup=look.has_cgroup,
         cgroup=look.cgroup,
         usage=look.usage or record.usage,
@@ -37,6 +40,20 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         stopped_sandboxes=record.stopped_sandboxes & sandboxes,
         retries={key: wait for key, wait in record.retries.items() if _is_about(key, alive | sandboxes)},
     )
+
+
+def _actuated(record: PodRecord, look: Shown) -> Allocation:
+    """The record of what was actuated, set right where it may be wrong."""
+    known = record.actuated
+    runs = {run.name: run for run in look.pod.running if run.name in record.doubtful} if record.doubtful else {}
+    found = {
+        name: readback.recovered(known.containers[name], run.resources)
+        for name, run in runs.items()
+        if run.resources is not None and name in known.containers
+    }
+    if all(each is known.containers[name] for name, each in found.items()):
+        return known
+    return replace(known, containers={**known.containers, **found})
 
 
 def _is_about(key: str, there: set[str]) -> bool:

@@ -11,7 +11,7 @@ from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.resize import podcgroup
 from flexlet.core.resize.podcgroup import Kernel
 from flexlet.core.resize.safety import together
-from flexlet.core.resize.steps import WritePodCgroup, recorded
+from flexlet.core.resize.steps import UpdateContainer, WritePodCgroup, recorded
 
 
 def taken(
@@ -21,8 +21,13 @@ def taken(
     step = deed.step
     if isinstance(outcome, Failed):
         failures = (*record.failures, outcome.message)
+        doubtful = {step.container} if isinstance(step, UpdateContainer) else frozenset()
         record = replace(
-            record, failed_steps=record.failed_steps | {step.subject}, failures=failures, unverified=True
+            record,
+            failed_steps=record.failed_steps | {step.subject},
+            failures=failures,
+            doubtful=record.doubtful | doubtful,
+            unverified=True,
         )
         return setbacks.resize_failed(record, setup, together(list(failures)), now)
     cgroup = record.cgroup

@@ -51,6 +51,7 @@ def _is_due(draft: Draft) -> bool:
     if _awaits_start(draft) and (plan.steps or record.resize.in_progress is not None):
         return True
     if needs_usage:
+        _progress(draft, facts)
         draft.issue(Inspect(uid=record.uid, usage=True))
         return True
     return _follow(draft, facts, plan, running)
@@ -135,8 +136,7 @@ def _follow(draft: Draft, facts: Facts, plan: Plan, running: dict[str, Container
         return False
     if not plan.steps:
         return _finish(draft, running)
-    if any(change.is_recorded for change in actuation.changes(facts)):
-        _progress(draft)
+    _progress(draft, facts)
     if isinstance(plan.steps[0], StopContainer):
         _stop(draft, plan.steps, running)
         return True
@@ -154,8 +154,10 @@ def _fail(draft: Draft, message: str) -> None:
     draft.wake(record.retry_resize_at)
 
 
-def _progress(draft: Draft) -> None:
-    if draft.record.resize.in_progress is None:
+def _progress(draft: Draft, facts: Facts) -> None:
+    """A resize goes on that nobody was told of; the repair of a cgroup is none."""
+    is_resize = any(change.is_recorded for change in actuation.changes(facts))
+    if is_resize and draft.record.resize.in_progress is None:
         generation = draft.pod.metadata.generation
         draft.change(resize=conditions.progressing(draft.record.resize, generation, draft.now))
 
@@ -202,6 +204,7 @@ def _finish(draft: Draft, running: dict[str, Container]) -> bool:
         settled=(record.allocation, record.actuated, record.cgroup, frozenset(running)),
         retry_resize_at=draft.now + pause,
         usage=None,
+        doubtful=frozenset(),
         taken=(),
     )
     return False
