@@ -169,5 +169,7 @@ def test_what_was_done_without_being_recorded_is_found_out() -> None:
     doubtful = replace(sure, doubtful=frozenset({"a"}))
     found = folded(doubtful, seen, SETUP, NOW).record.actuated.containers["a"]
     assert found == other.resources
+    granted = replace(doubtful, allocation=Allocation({"a": other.resources}))
+    assert folded(granted, seen, SETUP, NOW).record.actuated is known
     as_known = look(replace(run(A), resources=container_resources(of, of.spec.containers[0], SETUP.host)), order=2)
     assert folded(doubtful, as_known, SETUP, NOW).record.actuated is known

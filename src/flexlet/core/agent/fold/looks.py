@@ -4,12 +4,17 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from flexlet.api.nodepod import NodePod
+from flexlet.api.pod import ResourceRequirements
+from flexlet.core.agent import runs
+from flexlet.core.agent.containers.sandbox import as_allocated
 from flexlet.core.agent.observations import Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
-from flexlet.core.resize import readback
+from flexlet.core.resize import readback, targets
 from flexlet.core.resize.allocation import Allocation
-from flexlet.core.runtime.shown import READY
+from flexlet.core.resources.names import COMPUTE
+from flexlet.core.runtime.shown import READY, Container
 
 _BY_ID: Final = frozenset({"stop", "remove", "hook"})
 """Kinds of deeds that are about one run or sandbox, whose names never come back."""
@@ -27,7 +32,7 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         order=look.order,
         stale=False,
         unverified=False,
-        actuated=_actuated(record, look),
+        actuated=_actuated(record, look, setup),
         has_cgroup=look.has_cgroup,
         cgroup=look.cgroup,
         usage=look.usage or record.usage,
@@ -42,18 +47,25 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
     )
 
 
-def _actuated(record: PodRecord, look: Shown) -> Allocation:
-    """The record of what was actuated, set right where it may be wrong."""
+def _actuated(record: PodRecord, look: Shown, setup: NodeSetup) -> Allocation:
+    """The record of what was actuated, set right where somebody might take it for done and it is not."""
     known = record.actuated
-    runs = {run.name: run for run in look.pod.running if run.name in record.doubtful} if record.doubtful else {}
-    found = {
-        name: readback.recovered(known.containers[name], run.resources)
-        for name, run in runs.items()
-        if run.resources is not None and name in known.containers
-    }
-    if all(each is known.containers[name] for name, each in found.items()):
+    if not record.doubtful or record.allocation is None:
         return known
-    return replace(known, containers={**known.containers, **found})
+    pod = as_allocated(record, setup)
+    found = {run.name: _given(known, pod, run) for run in look.pod.running if run.name in record.doubtful}
+    changed = {name: each for name, each in found.items() if each is not None}
+    return replace(known, containers={**known.containers, **changed}) if changed else known
+
+
+def _given(known: Allocation, pod: NodePod, run: Container) -> ResourceRequirements | None:
+    """What a run has, if that is neither what was recorded nor what it shall have; the latter is given again."""
+    container = runs.named(pod, run.name)
+    if container is None or run.resources is None or run.name not in known.containers:
+        return None
+    found, wanted = readback.recovered(known.containers[run.name], run.resources), targets.target(pod, container)
+    is_other = any(targets.differs(found, wanted, name) for name in COMPUTE)
+    return found if is_other and found is not known.containers[run.name] else None
 
 
 def _is_about(key: str, there: set[str]) -> bool:
