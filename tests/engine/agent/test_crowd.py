@@ -1,4 +1,4 @@
-"""Fifty pods ask for more at the same instant: everybody is served, the node is never overdrawn, nobody is slow."""
+"""Fifty pods ask for more at the same instant: everybody is served, and the node is never overdrawn."""
 
 import asyncio
 from collections.abc import Callable
