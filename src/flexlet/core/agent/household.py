@@ -135,11 +135,8 @@ class _House:
             return
         self.trigger = world.trigger or triggers.PERIODIC
         view = _view(world)
-        waiting = world.waiting
-        for uid, facts in view.pods.items():
-            asks = is_pending(facts.pod, facts.allocation, world.setup.gates)
-            if not facts.leaving and (asks or facts.conditions.pending is not None):
-                waiting = pending.push(waiting, uid, view)
+        asking = [uid for uid, facts in view.pods.items() if not facts.leaving and _asks(facts, world)]
+        waiting = pending.push_all(world.waiting, asking, view)
         self._follow(pending.evaluate(waiting, view, self.trigger, self.now))
 
     def _follow(self, outcome: Outcome) -> None:
@@ -180,6 +177,12 @@ class _House:
     def _put(self, record: PodRecord) -> None:
         self.world = self.world.with_pods({record.uid: record})
         self.touched.add(record.uid)
+
+
+def _asks(facts: pending.PodFacts, world: World) -> bool:
+    """Whether a pod wants another size, or is said to although it does not any more."""
+    asks = is_pending(facts.pod, facts.allocation, world.setup.gates)
+    return asks or facts.conditions.pending is not None
 
 
 def _view(world: World) -> pending.World:

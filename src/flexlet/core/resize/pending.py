@@ -12,7 +12,7 @@ never complete); a wish that exceeds the node waits aside and is asked again whe
 without a change is no reason to sync a pod.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -75,17 +75,23 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def push(waiting: Waiting, uid: PodUid, world: World) -> Waiting:
     """Queue a pod and sort the list anew; one that is queued already keeps its place."""
-    if uid in waiting.queue:
+    return push_all(waiting, (uid,), world)
+
+
+def push_all(waiting: Waiting, uids: Iterable[PodUid], world: World) -> Waiting:
+    """Queue pods and sort the list once; if all are queued already it stays as it is."""
+    queued = frozenset(waiting.queue)
+    new = [each for each in uids if each not in queued]
+    if not new:
         return waiting
-    known = [each for each in (*waiting.queue, uid) if each in world.pods]
+    known = [each for each in (*waiting.queue, *new) if each in world.pods]
     known.sort(key=lambda each: _order(world.pods[each], world))
-    return Waiting(tuple(known), tuple(each for each in waiting.oversized if each != uid))
+    return Waiting(tuple(known), tuple(each for each in waiting.oversized if each not in new))
 
 
 def retry_oversized(waiting: Waiting, world: World) -> Waiting:
     """Queue those the node was too small for; done when it has grown."""
-    for uid in waiting.oversized:
-        waiting = push(waiting, uid, world)
+    waiting = push_all(waiting, waiting.oversized, world)
     return msgspec.structs.replace(waiting, oversized=())
 
 
