@@ -33,6 +33,7 @@ from flexlet.errors import FlexletError
 
 DOCS: Final = Path(__file__).resolve().parent
 DIFFERENCES: Final = DOCS.parent / "tests/apiserver/replay/known_differences.yaml"
+LIVES: Final = DOCS.parent / "tests/scenarios/lives/differences.yaml"
 _PART: Final = re.compile(r"(<!-- generated: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -133,6 +134,18 @@ def differences() -> Iterator[str]:
         yield f"| {' '.join(entry['reason'].split())} | {shown} |\n"
 
 
+def lives() -> Iterator[str]:
+    """Where a pod's life was another than the recorded one, and in which of them."""
+    known = yaml.safe_load(LIVES.read_text())
+    yield "| difference | recorded lives |\n|---|---|\n"
+    for entry in known["known"]:
+        shown = ", ".join(f"`{life}`" for life in entry["where"])
+        yield f"| {' '.join(entry['reason'].split())} | {shown} |\n"
+    for reason in dict.fromkeys(known["not_lived"].values()):
+        shown = ", ".join(f"`{life}`" for life, why in known["not_lived"].items() if why == reason)
+        yield f"| {reason} | {shown} |\n"
+
+
 def node_fields() -> Iterator[str]:
     """The fields of KubeletConfiguration that a node obeys, and what an empty file means."""
     yield "| field | default |\n|---|---|\n"
@@ -168,6 +181,7 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "differences": differences,
     "errors": errors,
     "kinds": kinds,
+    "lives": lives,
     "metrics": metrics,
     "node-fields": node_fields,
     "node-refusals": node_refusals,
