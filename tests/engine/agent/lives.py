@@ -80,13 +80,19 @@ class Refuse(msgspec.Struct, frozen=True, tag=True):
     lost_answer: bool
 
 
+class Away(msgspec.Struct, frozen=True, tag=True):
+    """The runtime does not answer for a while; containers run on."""
+
+    seconds: float
+
+
 class Wait(msgspec.Struct, frozen=True, tag=True):
     """Nothing happens."""
 
     seconds: float
 
 
-Happening = Create | Resize | Delete | Crash | Die | Resized | Refuse | Wait
+Happening = Create | Resize | Delete | Crash | Die | Resized | Refuse | Away | Wait
 METHODS: Final = (
     "run_sandbox",
     "create_container",
@@ -121,6 +127,7 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Die, st.integers(0, 12)),
     st.builds(Resized, st.integers(1, 4)),
     st.builds(Refuse, st.sampled_from(METHODS), st.integers(1, 3), st.booleans()),
+    st.builds(Away, st.sampled_from((1.0, 30.0))),
     st.builds(Wait, st.sampled_from((0.0, 0.5, 3.0, 15.0, 60.0))),
 )
 
@@ -152,6 +159,8 @@ class Life:
                 text = f"{what.method} does not want to"
                 fault = HostError(text) if what.method == "write" else refusals.fault(text)
                 self.there.node.sim.trouble.fail(what.method, fault, nth=what.nth, lost_answer=what.lost_answer)
+            case Away():
+                await self._go_away(what.seconds)
             case Wait():
                 await asyncio.sleep(what.seconds)
 
@@ -203,6 +212,13 @@ class Life:
             except TimeoutError:
                 line.dies_after = None
         await self.there.node.restart()
+
+    async def _go_away(self, seconds: float) -> None:
+        runtime = self.there.node.sim.runtime
+        runtime.is_away = True
+        self.there.node.sim.kernel.notify()
+        await asyncio.sleep(seconds)
+        runtime.is_away = False
 
     def _size(self, cpus: int) -> None:
         self.there.node.host.cpus = "0" if cpus == 1 else f"0-{cpus - 1}"
