@@ -153,14 +153,14 @@ async def _vm(
     )
     async with contextlib.AsyncExitStack() as stack:
         starting = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
-        machine = await _unless(stop, stack.enter_async_context(starting))
+        machine = await unless(stop, stack.enter_async_context(starting))
         if machine is not None:
             progress(f"waiting for node {name}")
-            await _unless(stop, vmnode.ready(server.cluster, name, clock))
+            await unless(stop, vmnode.ready(server.cluster, name, clock))
         yield machine
 
 
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
     """Do it, unless told to stop before it is done."""
     doing = asyncio.ensure_future(work)
     told = asyncio.ensure_future(stop.wait())

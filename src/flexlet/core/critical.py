@@ -12,6 +12,7 @@ from flexlet.api.pod import Pod
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
+SEEN_ANNOTATION: Final = "kubernetes.io/config.seen"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 API_SOURCE: Final = "api"
 

@@ -1,10 +1,9 @@
 """The demo as a whole: a cluster of its own, the steps, the table."""
 
 import asyncio
-import contextlib
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from flexlet.adapters.clock import SystemClock
@@ -12,10 +11,11 @@ from flexlet.apiserver.server import Settings
 from flexlet.apps.demo.steps import STEPS
 from flexlet.apps.demo.story import Row, tell
 from flexlet.apps.demo.world import DemoWorld
-from flexlet.apps.up import Vm, cluster
+from flexlet.apps.up import Vm, cluster, unless
 from flexlet.core.lab.spec import MachineSpec
 
 NODE = "demo"
+_INTERRUPTED = Row(step="interrupted", before="", after="", seconds=0.0, ok=False)
 
 
 async def run(say: Callable[[str], None]) -> list[Row]:
@@ -24,7 +24,8 @@ async def run(say: Callable[[str], None]) -> list[Row]:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    with _somewhere() as data:
+    with tempfile.TemporaryDirectory(prefix="flexlet-demo-") as place:
+        data = Path(place)
         settings = Settings(data=data)
         began = clock.monotonic()
         async with cluster(settings, Vm(MachineSpec(NODE)), data / "kubeconfig", clock, say, stop) as up:
@@ -39,25 +40,5 @@ async def run(say: Callable[[str], None]) -> list[Row]:
                 after=f"node {NODE} is Ready: {have['cpu']} CPUs, {have['memory']}",
                 seconds=seconds,
             )
-            return [first, *await _unless_told(stop, tell(STEPS, world, clock, say))]
-
-
-async def _unless_told(stop: asyncio.Event, story: object) -> list[Row]:
-    telling = asyncio.ensure_future(story)  # type: ignore[call-overload]
-    told = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({telling, told}, return_when=asyncio.FIRST_COMPLETED)
-    told.cancel()
-    if telling.done():
-        rows: list[Row] = telling.result()
-        return rows
-    telling.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await telling
-    return [Row(step="interrupted", before="", after="", seconds=0.0, ok=False)]
-
-
-@contextlib.contextmanager
-def _somewhere() -> Iterator[Path]:
-    """A directory for this demo alone."""
-    with tempfile.TemporaryDirectory(prefix="flexlet-demo-") as place:
-        yield Path(place)
+            rows = await unless(stop, tell(STEPS, world, clock, say))
+            return [first, *(rows if rows is not None else [_INTERRUPTED])]

@@ -13,13 +13,12 @@ import msgspec
 
 from flexlet.api import age, decode
 from flexlet.api.nodepod import NodePod
-from flexlet.core.critical import SOURCE_ANNOTATION
+from flexlet.core.critical import SEEN_ANNOTATION, SOURCE_ANNOTATION
 from flexlet.core.staticpods.references import reference
 from flexlet.errors import InputError
 
 Object = dict[str, Any]
 HASH_ANNOTATION: Final = "kubernetes.io/config.hash"
-SEEN_ANNOTATION: Final = "kubernetes.io/config.seen"
 FILE_SOURCE: Final = "file"
 _TOLERATION: Final = {"operator": "Exists", "effect": "NoExecute"}
 

@@ -16,12 +16,11 @@ from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.cgroups.paths import pod_path
 from flexlet.core.cgroups.sandbox import overhead_resources, sandbox_resources
-from flexlet.core.critical import SOURCE_ANNOTATION
+from flexlet.core.critical import SEEN_ANNOTATION, SOURCE_ANNOTATION
 from flexlet.core.resize.allocation import applied
 from flexlet.core.resources.qos import recorded_qos_class
 from flexlet.core.runtime.configs import PortMapping, SandboxConfig
 
-SEEN_ANNOTATION = "kubernetes.io/config.seen"
 _HOSTNAME = 63
 _FQDN = 64
 
