@@ -10,6 +10,8 @@ from flexlet.core.lab.plans import Refused
 from flexlet.engine.lab import sizing
 
 IMAGE: Final = "docker.io/flexlet/tools:latest"
+PLUGGED_CPUS: Final = 2
+AMOUNTS: Final = ("memory", "cpu")
 _LOOP: Final = ["sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait"]
 
 
@@ -76,21 +78,23 @@ async def plug(world: DemoWorld) -> Told:
     """Two CPUs and a GiB more; the node grows, the waiting pod runs, running containers see the CPUs."""
     old = await world.allocatable()
     seen = await _nproc(world)
-    changed = await sizing.plug(world.machine.hypervisor, world.machine.guest, sizing.Wish(cpus=2, memory=GIB))
+    changed = await sizing.plug(
+        world.machine.hypervisor, world.machine.guest, sizing.Wish(cpus=PLUGGED_CPUS, memory=GIB)
+    )
     if isinstance(changed, Refused) or changed.refusal is not None:
         raise Unshown(f"the machine did not grow: {changed}")
     world.say("   the machine has grown; the node notices by itself")
 
     async def grown() -> dict[str, str] | None:
         new = await world.allocatable()
-        more = Quantity.parse(new["memory"]).value - Quantity.parse(old["memory"]).value
-        return new if new["cpu"] != old["cpu"] and more > GIB // 2 else None
+        memory, cpus = (Quantity.parse(new[name]).value - Quantity.parse(old[name]).value for name in AMOUNTS)
+        return new if cpus == PLUGGED_CPUS and memory > GIB // 2 else None
 
     new = await world.until("the node is larger", grown)
     await world.running("big")
     now = await _nproc(world)
-    if now != seen + 2:
-        raise Unshown(f"a container that ran all the time sees {now} CPUs instead of {seen + 2}")
+    if now != seen + PLUGGED_CPUS:
+        raise Unshown(f"a container that ran all the time sees {now} CPUs instead of {seen + PLUGGED_CPUS}")
     return Told(_size(old, seen), f"{_size(new, now)}; big runs")
 
 
