@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from flexlet.api.cpuset import CpuSet
+from flexlet.core.machine.allocatable import Reservation
 
 CPU_NONE: Final = "none"
 CPU_STATIC: Final = "static"
@@ -38,6 +39,8 @@ class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     memory_policy: str = MEMORY_NONE
     reserved_memory: dict[int, dict[str, int]] = {}
     """By NUMA node and kind of memory, in bytes."""
+    reservation: Reservation = Reservation(eviction_hard={})
+    """``kubeReserved``, ``systemReserved``, ``evictionHard``: what `reserved_memory` must add up to."""
     topology_policy: str = TOPOLOGY_NONE
     topology_scope: str = SCOPE_CONTAINER
     prefer_closest: bool = False

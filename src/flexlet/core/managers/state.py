@@ -85,6 +85,10 @@ class Managers(msgspec.Struct, frozen=True, kw_only=True):
     """What the topology manager decided, by pod uid and container."""
     numa: tuple[int, ...] = ()
     """The NUMA nodes that alignment works with; a node too many is left out."""
+    cpu_version: int = 4
+    """Of ``cpu_manager_state`` as it was found; the same version is written again."""
+    memory_version: int = 3
+    """Of ``memory_manager_state``."""
 
     def placed(self, uid: str) -> bool:
         """Whether anything is recorded of a pod."""
