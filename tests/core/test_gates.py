@@ -11,6 +11,7 @@ def test_what_is_alpha_upstream_is_off_by_default_and_the_rest_on() -> None:
         "InPlacePodVerticalScalingExclusiveMemory",
         "MemoryQoS",
         "NodeResourceHotPlug",
+        "NodeResourceHotUnPlug",
     }
     assert gates.parse("") == gates.Gates()
 
@@ -26,6 +27,15 @@ def test_switches_are_laid_over_the_defaults() -> None:
     switched = gates.parse(" PodLevelResources=false, InPlacePodVerticalScaling=True,")
     assert not switched["PodLevelResources"]
     assert switched.enabled == {**gates.DEFAULTS, "PodLevelResources": False}
+
+
+def test_an_alias_switches_all_it_stands_for_unless_one_is_named() -> None:
+    both = {"NodeResourceHotPlug": True, "NodeResourceHotUnPlug": True}
+    assert gates.parse("InPlaceNodeResourceResize=true").enabled == {**gates.DEFAULTS, **both}
+    assert gates.parse("InPlaceNodeResourceResize=true,NodeResourceHotUnPlug=false").enabled == {
+        **gates.DEFAULTS,
+        "NodeResourceHotPlug": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ DEFAULTS: Final[Mapping[str, bool]] = {
     "MemoryQoS": False,
     "NodeDeclaredFeatures": True,
     "NodeResourceHotPlug": False,
+    "NodeResourceHotUnPlug": False,
+    "OOMScoreRewrite": True,
     "PodLevelResources": True,
 }
 STAGES: Final[Mapping[str, str]] = {
@@ -38,8 +40,13 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
     "InPlacePodVerticalScalingExclusiveCPUs": ("InPlacePodVerticalScaling",),
     "InPlacePodVerticalScalingExclusiveMemory": ("InPlacePodVerticalScaling",),
     "InPlacePodVerticalScalingInitContainers": ("InPlacePodVerticalScaling", "NodeDeclaredFeatures"),
+    "NodeResourceHotUnPlug": ("NodeResourceHotPlug",),
 }
 """Which gates must be on for one to be on."""
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "InPlaceNodeResourceResize": ("NodeResourceHotPlug", "NodeResourceHotUnPlug"),
+}
+"""Names that switch several gates at once."""
 WORDS: Final = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 
 
@@ -71,8 +78,15 @@ def parse_switches(text: str) -> dict[str, bool]:
 
 def switch(values: Mapping[str, bool]) -> Gates:
     """The defaults with some gates switched; an unknown name raises ConfigError."""
+    values = _spelt_out(values)
     unknown = sorted(set(values) - set(DEFAULTS))
     if unknown:
         known = ", ".join(DEFAULTS)
         raise ConfigError(f"unknown feature gate {', '.join(unknown)}; flexlet knows {known}")
     return Gates({**DEFAULTS, **values})
+
+
+def _spelt_out(values: Mapping[str, bool]) -> dict[str, bool]:
+    """Aliases as the gates they stand for; a gate that is named itself has the last word."""
+    meant = {gate: on for name, on in values.items() for gate in ALIASES.get(name, ())}
+    return meant | {name: on for name, on in values.items() if name not in ALIASES}

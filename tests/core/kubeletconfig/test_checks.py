@@ -105,7 +105,7 @@ def broken(fields: dict[str, Any]) -> list[str]:
         (
             {"featureGates": {"PodLevelResources": False}},
             [
-                f"featureGates.{RESIZE}: it needs PodLevelResources; switch it off too",
+                f"featureGates.{RESIZE}: it needs PodLevelResources; switch that on, or this off",
             ],
         ),
         (

@@ -49,11 +49,11 @@ def test_the_operator_has_a_say() -> None:
 def test_an_existing_node_is_corrected_where_it_differs() -> None:
     """Defaults once; operating system and architecture always; the operator's own labels never."""
     found = copy.deepcopy(META)
-    assert corrections(found, SETTINGS, FACTS, first=True) == {}
+    assert corrections(found, SETTINGS, FACTS, {}, first=True) == {}
     found["labels"] = {"kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64", "extra": "kept"}
     found["annotations"] = {"alpha.kubernetes.io/provided-node-ip": "10.0.0.9"}
     given = settings(labels={"role": "db"})
-    assert corrections(found, given, FACTS, first=True) == {
+    assert corrections(found, given, FACTS, {}, first=True) == {
         "labels": {
             "kubernetes.io/hostname": "node-a",
             "kubernetes.io/os": "linux",
@@ -65,7 +65,7 @@ def test_an_existing_node_is_corrected_where_it_differs() -> None:
             "alpha.kubernetes.io/provided-node-ip": None,
         },
     }
-    assert corrections(found, given, FACTS, first=False) == {
+    assert corrections(found, given, FACTS, {}, first=False) == {
         "labels": {"kubernetes.io/os": "linux"},
         "annotations": {"alpha.kubernetes.io/provided-node-ip": None},
     }

@@ -201,7 +201,7 @@ def _gates(config: KubeletConfiguration) -> Iterator[Problem]:
     for name, needed in gates.NEEDS.items():
         off = [each for each in needed if not enabled[each]]
         if enabled[name] and off:
-            yield Problem(f"featureGates.{name}", f"it needs {', '.join(off)}; switch it off too")
+            yield Problem(f"featureGates.{name}", f"it needs {', '.join(off)}; switch that on, or this off")
 
 
 CHECKS: Final[tuple[Check, ...]] = (

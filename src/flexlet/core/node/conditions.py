@@ -9,7 +9,15 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api import age
-from flexlet.core.node.facts import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, NodeFacts
+from flexlet.core.node.facts import (
+    DISK_PRESSURE,
+    MEMORY_PRESSURE,
+    NODE_RESIZE,
+    PID_PRESSURE,
+    READY,
+    STABLE,
+    NodeFacts,
+)
 
 Condition = dict[str, Any]
 
@@ -27,7 +35,7 @@ _PRESSURES: Final = {
         ("KubeletHasInsufficientPID", "kubelet has insufficient PID available", "NodeHasInsufficientPID"),
     ),
 }
-OWN: Final = (*_PRESSURES, READY)
+OWN: Final = (*_PRESSURES, NODE_RESIZE, READY)
 
 
 class Conditions(msgspec.Struct, frozen=True):
@@ -48,6 +56,10 @@ def conditions(published: list[Condition], facts: NodeFacts, problems: str, now:
         reason, message, event = bad if holds else fine
         wanted[kind] = _condition(kind, holds, reason, message, before.get(kind), stamp)
         news += [event] if _is_news(wanted[kind], before.get(kind)) else []
+    if facts.resizing is not None:
+        reason, message = facts.resizing.reason, facts.resizing.message
+        moves = reason != STABLE
+        wanted[NODE_RESIZE] = _condition(NODE_RESIZE, moves, reason, message, before.get(NODE_RESIZE), stamp)
     ready = "KubeletNotReady" if problems else "KubeletReady"
     message = problems or "kubelet is posting ready status"
     wanted[READY] = _condition(READY, not problems, ready, message, before.get(READY), stamp)

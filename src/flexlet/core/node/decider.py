@@ -13,12 +13,14 @@ import msgspec
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, LookUp, PatchObject, RecordEvent
 from flexlet.core.machine import difference
-from flexlet.core.node import events, patch, registration
+from flexlet.core.node import closing, events, patch, registration
+from flexlet.core.node.conditions import Conditions
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.heartbeat import Heartbeat
 from flexlet.core.node.lease import OwnLease
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.node.status import status
+from flexlet.core.node.veto import AMOUNTS, REJECTED, Veto
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.refs import LEASES, NODES
 
@@ -42,6 +44,8 @@ class NodeDecider:
         self._told: set[str] = set()
         self._announced: set[str] = set()
         self._heartbeat = Heartbeat(settings)
+        self._door = closing.Door()
+        self._veto = Veto()
         self._lease = OwnLease(settings.name, settings.lease_s)
 
     @property
@@ -58,6 +62,11 @@ class NodeDecider:
     def published(self) -> Object | None:
         """The Node as the API has it."""
         return self._node
+
+    def shows(self, generation: int) -> bool:
+        """Whether the cluster knows the size of this generation, or has refused it."""
+        notes = {} if self._node is None else self._node["metadata"].get("annotations") or {}
+        return notes.get(registration.GENERATION_ANNOTATION) == str(generation)
 
     def learn(self, facts: NodeFacts) -> bool:
         """The node has looked at itself; whether that is worth deciding at once."""
@@ -79,7 +88,10 @@ class NodeDecider:
             case Failed(action=CreateObject(ref=ref)) if ref == NODES:
                 self._attempt.failed(observation.code)
                 self._not_arrived()
+            case Failed(action=action) if closing.is_ours(action):
+                self._door.refused(observation.code)
             case Failed(action=PatchObject(ref=ref)) if ref == NODES:
+                self._veto.failed(observation.code, observation.message)
                 self._not_arrived()
             case Failed(action=CreateObject(ref=ref) | PatchObject(ref=ref)) if ref == LEASES:
                 self._lease.failed(observation)
@@ -106,6 +118,7 @@ class NodeDecider:
         self._registered = True
         self._announced.clear()
         self._heartbeat.arrived()
+        self._veto.arrived()
 
     def _not_arrived(self) -> None:
         self._corrected = False
@@ -129,20 +142,40 @@ class NodeDecider:
         if now < self._heartbeat.due:
             return []
         old = node.get("status", {})
-        new, found = status(old, self._settings, facts, now)
+        new, found = self._status(old, facts, now)
         first = not self._corrected
-        metadata = registration.corrections(node["metadata"], self._settings, facts, first=first)
+        metadata = registration.corrections(node["metadata"], self._settings, facts, new, first=first)
         changed = patch.changes(old, new)
-        told = [*self._news(found.news), *self._schedulable(node), *self._boot(old, facts)]
+        told = [
+            *self._news(found.news),
+            *self._schedulable(node),
+            *self._boot(old, facts),
+            *self._close(node, facts),
+        ]
         self._heartbeat.computed(now)
         if not changed and not metadata and not self._heartbeat.must_report(now):
             return told
         self._corrected = True
+        self._veto.sending(changed, new)
         self._heartbeat.reported(now, changed=bool(changed or metadata))
         body: Object = {"status": changed | {"conditions": patch.heartbeat(new)}}
         body |= {"metadata": metadata} if metadata else {}
         sent = PatchObject(ref=NODES, name=self._settings.name, patch=body, kind="strategic", subresource="status")
         return [sent, *told]
+
+    def _status(self, old: Object, facts: NodeFacts, now: float) -> tuple[Object, Conditions]:
+        """The status as it should be, with the old size if the cluster refused the new one."""
+        new, found = status(old, self._settings, facts, now)
+        if facts.resizing is None or not self._veto.holds(old, new, now):
+            return new, found
+        refused = msgspec.structs.replace(facts.resizing, reason=REJECTED, message=self._veto.message)
+        new, found = status(old, self._settings, msgspec.structs.replace(facts, resizing=refused), now)
+        return new | {name: old[name] for name in AMOUNTS}, found
+
+    def _close(self, node: Object, facts: NodeFacts) -> list[ApiAction]:
+        closed = facts.resizing is not None and facts.resizing.closed
+        patched = self._door.decide(node, closed=closed)
+        return [] if patched is None else [patched]
 
     def _measures(self, facts: NodeFacts) -> list[ApiAction]:
         """What is told about the machine, apart from conditions."""
@@ -187,6 +220,7 @@ def _cannot_wait(old: NodeFacts, new: NodeFacts) -> bool:
         old.pressures != new.pressures
         or old.shutting_down != new.shutting_down
         or old.enforcement != new.enforcement
+        or old.resizing != new.resizing
         or _is_well(new) > _is_well(old)
         or (old.machine is not new.machine and difference.key(old.machine) != difference.key(new.machine))
     )

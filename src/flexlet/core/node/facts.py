@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.api.pod import ResourceList
 from flexlet.core.machine.machine import Machine
 from flexlet.core.runtime.shown import Image, RuntimeStatus, RuntimeVersion
 
@@ -11,6 +12,8 @@ MEMORY_PRESSURE: Final = "MemoryPressure"
 DISK_PRESSURE: Final = "DiskPressure"
 PID_PRESSURE: Final = "PIDPressure"
 READY: Final = "Ready"
+NODE_RESIZE: Final = "NodeResize"
+STABLE: Final = "Stable"
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -18,6 +21,21 @@ class Address(msgspec.Struct, frozen=True):
 
     type: str
     address: str
+
+
+class Resizing(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the node is with following its machine; a node that does not follow it has none of this."""
+
+    generation: int = 0
+    reason: str = STABLE
+    """Of the condition NodeResize; Stable is its False."""
+    message: str = "capacity follows the machine"
+    closed: bool = False
+    """Whether nobody new shall be scheduled here: pods still have to leave."""
+    ceiling: ResourceList = {}
+    """At most this much is offered, though there is more: it is about to be unplugged."""
+    unplug_ready: int = 0
+    """The generation in which everything that was asked for is offline; 0 if nothing is."""
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,5 +56,6 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     shutting_down: bool = False
     problems: tuple[str, ...] = ()
     """Whatever else keeps the node from being ready, in words."""
+    resizing: Resizing | None = None
     enforcement: str | None = None
     """Of the limit around all pods: None until it was tried, empty if it holds, else what went wrong."""

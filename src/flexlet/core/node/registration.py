@@ -7,6 +7,8 @@ and architecture with every report.
 
 from typing import Any, Final
 
+import msgspec
+
 from flexlet.api import decode
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
@@ -18,6 +20,10 @@ OS_LABEL: Final = "kubernetes.io/os"
 ARCH_LABEL: Final = "kubernetes.io/arch"
 ATTACH_ANNOTATION: Final = "volumes.kubernetes.io/controller-managed-attach-detach"
 PROVIDED_IP_ANNOTATION: Final = "alpha.kubernetes.io/provided-node-ip"
+INITIAL_CAPACITY_ANNOTATION: Final = "resize.node.kubernetes.io/initial-capacity"
+"""What the node had when it registered: autoscalers judge other nodes like it by that."""
+GENERATION_ANNOTATION: Final = "flexlet.io/generation"
+UNPLUG_READY_ANNOTATION: Final = "flexlet.io/unplug-ready"
 _UNINITIALIZED: Final = {
     "key": "node.cloudprovider.kubernetes.io/uninitialized",
     "value": "true",
@@ -70,6 +76,7 @@ def node(settings: NodeSettings, facts: NodeFacts, status: Object) -> Object:
         spec["providerID"] = settings.provider_id
     metadata: Object = {"name": settings.name, "labels": labels(settings, facts)}
     notes = {key: text for key, text in annotations(settings).items() if text is not None}
+    notes |= {key: text for key, text in _sizes({}, facts, status).items() if text is not None}
     if notes:
         metadata["annotations"] = notes
     return {"kind": "Node", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status}
@@ -97,7 +104,9 @@ def annotations(settings: NodeSettings) -> dict[str, str | None]:
     }
 
 
-def corrections(metadata: Object, settings: NodeSettings, facts: NodeFacts, *, first: bool) -> Object:
+def corrections(
+    metadata: Object, settings: NodeSettings, facts: NodeFacts, status: Object, *, first: bool
+) -> Object:
     """What to patch in the metadata of an existing Node; more of it `first`, when the agent has just started."""
     wanted = labels(settings, facts)
     checked = _CORRECTED if first else (OS_LABEL, ARCH_LABEL)
@@ -106,9 +115,22 @@ def corrections(metadata: Object, settings: NodeSettings, facts: NodeFacts, *, f
         notes.pop(ATTACH_ANNOTATION)
     patch = {
         "labels": _differing(metadata.get("labels"), {key: wanted[key] for key in checked if key in wanted}),
-        "annotations": _differing(metadata.get("annotations"), notes),
+        "annotations": _differing(metadata.get("annotations"), notes | _sizes(metadata, facts, status)),
     }
     return {key: entries for key, entries in patch.items() if entries}
+
+
+def _sizes(metadata: Object, facts: NodeFacts, status: Object) -> dict[str, str | None]:
+    """What a node that follows its machine says about its size; the first capacity is said once."""
+    resizing = facts.resizing
+    if resizing is None:
+        return {}
+    known = (metadata.get("annotations") or {}).get(INITIAL_CAPACITY_ANNOTATION)
+    return {
+        INITIAL_CAPACITY_ANNOTATION: known or msgspec.json.encode(status["capacity"], order="sorted").decode(),
+        GENERATION_ANNOTATION: str(resizing.generation),
+        UNPLUG_READY_ANNOTATION: str(resizing.unplug_ready) if resizing.unplug_ready else None,
+    }
 
 
 def _differing(found: dict[str, str] | None, wanted: Object) -> Object:

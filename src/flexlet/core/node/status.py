@@ -29,6 +29,7 @@ def status(published: Object, settings: NodeSettings, facts: NodeFacts, now: flo
     whole = node_capacity(settings, facts.machine, amounts(published.get("capacity")))
     left = allocatable(whole, settings.reservation, amounts(published.get("allocatable")))
     left = {name: amount for name, amount in left.items() if name in whole or not is_hugepages(name)}
+    left = _capped(left, facts)
     wrong = readiness.problems(facts, whole, now, storage_is_counted=settings.storage_is_counted)
     found = conditions.conditions(published.get("conditions") or [], facts, wrong, now)
     rendered = {
@@ -44,6 +45,12 @@ def status(published: Object, settings: NodeSettings, facts: NodeFacts, now: flo
         "declaredFeatures": sorted(settings.declared_features),
     }
     return {key: value for key, value in (published | rendered).items() if value}, found
+
+
+def _capped(left: ResourceList, facts: NodeFacts) -> ResourceList:
+    """What is about to be unplugged is offered to nobody."""
+    ceiling = {} if facts.resizing is None else facts.resizing.ceiling
+    return {name: min(amount, ceiling.get(name, amount)) for name, amount in left.items()}
 
 
 def node_capacity(settings: NodeSettings, machine: Machine, published: ResourceList) -> ResourceList:
