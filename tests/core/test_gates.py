@@ -7,11 +7,13 @@ from flexlet.errors import ConfigError
 def test_what_is_alpha_upstream_is_off_by_default_and_the_rest_on() -> None:
     off = {name for name, enabled in gates.Gates().enabled.items() if not enabled}
     assert off == {
+        "CPUManagerPolicyAlphaOptions",
         "InPlacePodVerticalScalingExclusiveCPUs",
         "InPlacePodVerticalScalingExclusiveMemory",
         "MemoryQoS",
         "NodeResourceHotPlug",
         "NodeResourceHotUnPlug",
+        "TopologyManagerPolicyAlphaOptions",
     }
     assert gates.parse("") == gates.Gates()
 

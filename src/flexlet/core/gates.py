@@ -13,6 +13,9 @@ import msgspec
 from flexlet.errors import ConfigError
 
 DEFAULTS: Final[Mapping[str, bool]] = {
+    "CPUManagerPolicyAlphaOptions": False,
+    "CPUManagerPolicyBetaOptions": True,
+    "DisableCPUQuotaWithExclusiveCPUs": True,
     "InPlacePodLevelResourcesVerticalScaling": True,
     "InPlacePodVerticalScaling": True,
     "InPlacePodVerticalScalingExclusiveCPUs": False,
@@ -24,6 +27,8 @@ DEFAULTS: Final[Mapping[str, bool]] = {
     "NodeResourceHotUnPlug": False,
     "OOMScoreRewrite": True,
     "PodLevelResources": True,
+    "TopologyManagerPolicyAlphaOptions": False,
+    "TopologyManagerPolicyBetaOptions": True,
 }
 STAGES: Final[Mapping[str, str]] = {
     name: "BETA" if enabled else "ALPHA"
