@@ -1,0 +1,41 @@
+"""Every name by which balloons and their nodes are known to others."""
+
+from typing import Final
+
+from flexlet.core.actions import Ref
+
+GROUP: Final = "flexlet.io"
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+KIND: Final = "NodeSize"
+NODE_SIZES: Final[Ref] = (GROUP, VERSION, "nodesizes")
+
+NAMESPACE: Final = "kube-system"
+CLASS: Final = "flexlet-balloon"
+CLASS_VALUE: Final = 1_000_000_000
+CRITICAL_CLASS: Final = "system-node-critical"
+
+LABEL: Final = "flexlet.io/balloon"
+"""``"true"`` on balloons; ``enabled`` on nodes that a DaemonSet shall give one."""
+SHAPE_LABEL: Final = "flexlet.io/balloon-shape"
+CONTAINER: Final = "balloon"
+FINALIZER: Final = "flexlet.io/balloon"
+
+DESIRED: Final = "flexlet.io/balloon-desired"
+"""On a balloon: JSON of the size last wanted."""
+OWNER: Final = "flexlet.io/balloon-owner"
+"""On a balloon: who alone may resize it."""
+ENFORCE: Final = "flexlet.io/enforce"
+"""On a balloon: JSON of what the node's agent shall hold its pods to (`objects.Enforced`)."""
+POLICIES: Final = "flexlet.io/kubelet-policies"
+"""On a node: JSON of the kubelet's policies (`shapes.Policies`), where its configz cannot be read."""
+DESIRED_CAPACITY: Final = "flexlet.io/desired-capacity"
+UNPLUG_READY: Final = "flexlet.io/unplug-ready"
+
+PENDING_TAINT: Final = "flexlet.io/balloon-pending"
+"""Put on by whoever registers the node; taken away when the balloon has its size."""
+MISSING_TAINT: Final = "flexlet.io/balloon-missing"
+RESIZING_TAINT: Final = "flexlet.io/resizing"
+
+COMPONENT: Final = "nodesize-controller"
+LEASE: Final = "flexlet-nodesize-controller"
