@@ -1,8 +1,10 @@
 """Upstream's rules, one configuration that breaks each."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from flexlet.core.kubeletconfig import reading
 from flexlet.core.kubeletconfig.config import API_VERSION, KIND
@@ -11,7 +13,8 @@ from flexlet.errors import ConfigError
 INFINITE = 2**31 - 1
 RESIZE = "InPlacePodLevelResourcesVerticalScaling"
 ENFORCED = "pods, system-reserved, system-reserved-compressible, kube-reserved, kube-reserved-compressible, none"
-CPUS = "flexlet has no CPU manager; set none"
+QOS = "pods are always kept in the cgroups of their QoS class; remove it"
+MANAGERS = Path(__file__).with_name("managers.yaml")
 
 
 def broken(fields: dict[str, Any]) -> list[str]:
@@ -60,7 +63,7 @@ def broken(fields: dict[str, Any]) -> list[str]:
             {"memorySwap": {"swapBehavior": "UnlimitedSwap"}},
             ["memorySwap.swapBehavior: 'UnlimitedSwap' is none of NoSwap, LimitedSwap"],
         ),
-        ({"cpuManagerPolicy": "static"}, [f'cpuManagerPolicy: "static" is not supported: {CPUS}']),
+        ({"cgroupsPerQOS": False}, [f"cgroupsPerQOS: false is not supported: {QOS}"]),
         (
             {"shutdownGracePeriod": "500ms", "shutdownGracePeriodCriticalPods": "1s"},
             [
@@ -160,10 +163,6 @@ def test_each_rule_is_held(fields: dict[str, Any], complaints: list[str]) -> Non
             ],
         ),
         (
-            {"cpuManagerPolicyOptions": {"full-pcpus-only": "true"}},
-            ["cpuManagerPolicyOptions: the policy none has no options; remove it"],
-        ),
-        (
             {
                 "reservedMemory": [
                     {"numaNode": 0, "limits": {"memory": "1Gi", "cpu": "1"}},
@@ -181,3 +180,8 @@ def test_each_rule_is_held(fields: dict[str, Any], complaints: list[str]) -> Non
 )
 def test_reservations_obey_their_rules(fields: dict[str, Any], complaints: list[str]) -> None:
     assert broken(fields) == complaints
+
+
+@pytest.mark.parametrize("case", yaml.safe_load(MANAGERS.read_text()), ids=lambda case: case["about"])
+def test_the_resource_managers_obey_their_rules(case: dict[str, Any]) -> None:
+    assert broken(case["fields"]) == case["complaints"]

@@ -1,5 +1,8 @@
 """The configuration in the terms of those who need it."""
 
+from msgspec.structs import replace
+
+from flexlet.api.cpuset import CpuSet
 from flexlet.api.duration import Duration
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import Microseconds
@@ -14,6 +17,7 @@ from flexlet.core.kubeletconfig.config import (
     ShutdownPeriod,
 )
 from flexlet.core.machine.allocatable import Reservation
+from flexlet.core.managers.settings import ManagerSettings
 
 EMPTY = KubeletConfiguration()
 
@@ -22,7 +26,45 @@ def test_an_empty_configuration_gives_everybodys_defaults() -> None:
     assert uses.reservation(EMPTY) == Reservation()
     assert uses.cgroup_settings(EMPTY) == DEFAULTS
     assert uses.gates(EMPTY) == Gates()
+    assert uses.manager_settings(EMPTY) == ManagerSettings()
     assert uses.shutdown_periods(EMPTY) == ()
+
+
+def test_the_resource_managers_get_their_settings() -> None:
+    config = reading.merge(
+        EMPTY,
+        {
+            "cpuManagerPolicy": "static",
+            "cpuManagerPolicyOptions": {"full-pcpus-only": "true", "strict-cpu-reservation": "false"},
+            "cpuManagerReconcilePeriod": "5s",
+            "memoryManagerPolicy": "Static",
+            "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}],
+            "topologyManagerPolicy": "restricted",
+            "topologyManagerScope": "pod",
+            "topologyManagerPolicyOptions": {
+                "prefer-closest-numa-nodes": "true",
+                "max-allowable-numa-nodes": "16",
+            },
+            "kubeReserved": {"cpu": "200m"},
+            "systemReserved": {"cpu": "1"},
+        },
+    )
+    expected = ManagerSettings(
+        cpu_policy="static",
+        cpu_options=frozenset({"full-pcpus-only"}),
+        reserved_milli=1200,
+        memory_policy="Static",
+        reserved_memory={0: {"memory": 1 << 30}},
+        topology_policy="restricted",
+        topology_scope="pod",
+        prefer_closest=True,
+        max_numa_nodes=16,
+        reconcile_s=5.0,
+    )
+    assert uses.manager_settings(config) == expected
+    named = reading.merge(config, {"reservedSystemCPUs": "0,4"})
+    reserved = {"reserved_cpus": CpuSet.of([0, 4]), "reserved_milli": 2000}
+    assert uses.manager_settings(named) == replace(expected, **reserved)
 
 
 def test_named_cpus_replace_reserved_amounts_of_cpu() -> None:

@@ -6,11 +6,8 @@ import pytest
 from tests.lives import recording
 from tests.scenarios.lives import known
 from tests.scenarios.lives.comparison import differences
-from tests.scenarios.lives.replay import NODE, replay
+from tests.scenarios.lives.replay import replay
 
-from flexlet.core.kubeletconfig.config import KubeletConfiguration
-from flexlet.core.kubeletconfig.reading import merge
-from flexlet.errors import ConfigError
 from flexlet.testing import run
 
 KNOWN = known.load()
@@ -29,18 +26,3 @@ def test_a_life_is_the_same_each_time(tmp_path: Path) -> None:
     life = recording.load("resize-deferred-freed")
     first, second = (run(replay(life, tmp_path / name)) for name in ("first", "second"))
     assert first == second
-
-
-@pytest.mark.parametrize(
-    ("life", "config"),
-    [
-        ("cpu-manager", {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "200m"}}),
-        ("cpu-manager-plug", {"cpuManagerPolicy": "static", "kubeReserved": {"cpu": "200m"}}),
-        ("memory-manager", {"memoryManagerPolicy": "Static", "kubeReserved": {"memory": "150Mi"}}),
-    ],
-)
-def test_what_cannot_be_lived_is_refused(life: str, config: dict[str, object]) -> None:
-    """A configuration that would need it does not start, and says what to set instead."""
-    assert life in KNOWN.not_lived
-    with pytest.raises(ConfigError, match=r"flexlet has no (CPU|memory) manager; set [nN]one"):
-        merge(KubeletConfiguration(), {**NODE.config, **config})

@@ -16,7 +16,7 @@ from flexlet.api.duration import Duration
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core import gates
 from flexlet.core.agent.containers import sysctls
-from flexlet.core.kubeletconfig import reservations, support, thresholds, tls
+from flexlet.core.kubeletconfig import managers, reservations, support, thresholds, tls
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, json_name
 from flexlet.core.kubeletconfig.problems import Problem
 from flexlet.errors import ConfigError, InputError
@@ -219,5 +219,6 @@ CHECKS: Final[tuple[Check, ...]] = (
     _gates,
     tls.problems,
     reservations.problems,
+    managers.problems,
     thresholds.problems,
 )

@@ -208,10 +208,12 @@ class KubeletConfiguration(ConfigStruct, frozen=True, kw_only=True):
     reserved_system_cpus: str = ""
     cpu_manager_policy: str = "none"
     cpu_manager_policy_options: dict[str, str] = {}
+    cpu_manager_reconcile_period: Duration = Duration(10)
     memory_manager_policy: str = "None"
     reserved_memory: tuple[MemoryReservation, ...] = ()
     topology_manager_policy: str = "none"
     topology_manager_scope: str = "container"
+    topology_manager_policy_options: dict[str, str] = {}
 
     # Eviction.
     eviction_hard: dict[str, str] = msgspec.field(default_factory=DEFAULT_EVICTION_HARD.copy)

@@ -79,8 +79,6 @@ def _cpus(config: KubeletConfiguration) -> Iterator[Problem]:
 
 
 def _memory(config: KubeletConfiguration) -> Iterator[Problem]:
-    if config.cpu_manager_policy == "none" and config.cpu_manager_policy_options:
-        yield Problem("cpuManagerPolicyOptions", "the policy none has no options; remove it")
     if config.memory_manager_policy == "None" and config.reserved_memory:
         yield Problem("reservedMemory", "it has a meaning with memoryManagerPolicy Static only; remove it")
     seen: set[tuple[int, str]] = set()

@@ -37,7 +37,6 @@ IDLE: Final = frozenset(
 )
 
 _BY_FILES: Final = "static pods are read from files; put them under staticPodPath"
-_ONE_POLICY: Final = "flexlet has no topology manager; remove it"
 
 REFUSED: Final[Mapping[str, Refusal]] = {
     "configMapAndSecretChangeDetectionStrategy": Refusal(
@@ -47,7 +46,6 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "contentType": Refusal(
         "flexlet speaks JSON; remove it", ("application/json", "application/vnd.kubernetes.protobuf")
     ),
-    "cpuManagerReconcilePeriod": Refusal("flexlet has no CPU manager; remove it", ("10s",)),
     "enableContentionProfiling": Refusal("there is no Go runtime to profile; remove it"),
     "enableControllerAttachDetach": Refusal(
         "volumes are attached by the control plane's controller; remove it", (True,), empty=False
@@ -79,7 +77,6 @@ REFUSED: Final[Mapping[str, Refusal]] = {
     "syncFrequency": Refusal("flexlet acts on events and looks again by itself; remove it", ("1m",)),
     "systemCgroups": Refusal("processes outside of pods are left where they are; remove it"),
     "tlsCurvePreferences": Refusal("OpenSSL's order of curves is used; remove it"),
-    "topologyManagerPolicyOptions": Refusal(_ONE_POLICY),
     "tracing": Refusal("there are no traces; remove it"),
     "userNamespaces": Refusal("user namespaces have their default size; remove it", ({"idsPerPod": 65536},)),
     "volumePluginDir": Refusal(
@@ -90,11 +87,6 @@ REFUSED: Final[Mapping[str, Refusal]] = {
 
 REFUSED_VALUES: Final[Mapping[str, Mapping[Any, str]]] = {
     "cgroupsPerQOS": {False: "pods are always kept in the cgroups of their QoS class; remove it"},
-    "cpuManagerPolicy": {"static": "flexlet has no CPU manager; set none"},
-    "memoryManagerPolicy": {"Static": "flexlet has no memory manager; set None"},
-    "topologyManagerPolicy": dict.fromkeys(
-        ("best-effort", "restricted", "single-numa-node"), "flexlet has no topology manager; set none"
-    ),
 }
 
 

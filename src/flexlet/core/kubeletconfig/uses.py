@@ -3,13 +3,17 @@
 from typing import Any, Final
 
 from flexlet.api.cpuset import CpuSet
+from flexlet.api.quantity import ZERO
 from flexlet.api.units import Microseconds
 from flexlet.core.cgroups.settings import NO_SWAP, CgroupSettings
 from flexlet.core.gates import Gates, switch
+from flexlet.core.kubeletconfig import managers
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, ShutdownPeriod
 from flexlet.core.kubeletconfig.reading import to_value
 from flexlet.core.kubeletconfig.reservations import amounts
 from flexlet.core.machine.allocatable import Reservation
+from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.resources.names import CPU
 
 SYSTEM_CRITICAL: Final = 2_000_000_000
 # Upstream prints false and 0 where its type is a pointer; these are none.
@@ -66,6 +70,33 @@ def cgroup_settings(config: KubeletConfiguration) -> CgroupSettings:
         memory_reservation_policy=config.memory_reservation_policy,
         memory_throttling_factor=config.memory_throttling_factor,
     )
+
+
+def manager_settings(config: KubeletConfiguration) -> ManagerSettings:
+    """What the resource managers go by."""
+    reserved = reservation(config)
+    topology = config.topology_manager_policy_options
+    return ManagerSettings(
+        cpu_policy=config.cpu_manager_policy,
+        cpu_options=managers.chosen(config.cpu_manager_policy_options),
+        reserved_cpus=CpuSet.parse(config.reserved_system_cpus) or None,
+        reserved_milli=sum(each.get(CPU, ZERO).milli for each in (reserved.kube, reserved.system)),
+        memory_policy=config.memory_manager_policy,
+        reserved_memory=_reserved_memory(config),
+        topology_policy=config.topology_manager_policy,
+        topology_scope=config.topology_manager_scope,
+        prefer_closest=managers.PREFER_CLOSEST in managers.chosen(topology),
+        max_numa_nodes=int(topology.get(managers.MAX_NUMA_NODES, managers.LEAST_NUMA_NODES)),
+        reconcile_s=float(config.cpu_manager_reconcile_period),
+    )
+
+
+def _reserved_memory(config: KubeletConfiguration) -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    for entry in config.reserved_memory:
+        kinds = found.setdefault(entry.numa_node, {})
+        kinds |= {name: amount.value for name, amount in entry.limits.items()}
+    return found
 
 
 def shutdown_periods(config: KubeletConfiguration) -> tuple[ShutdownPeriod, ...]:

@@ -47,6 +47,8 @@ class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``prefer-closest-numa-nodes``."""
     max_numa_nodes: int = 8
     """``max-allowable-numa-nodes``."""
+    reconcile_s: float = 10.0
+    """``cpuManagerReconcilePeriod``: how long to wait before a container is given its CPUs again."""
 
     @property
     def pins_cpus(self) -> bool:
