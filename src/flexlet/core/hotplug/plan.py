@@ -1,54 +1,50 @@
 """What another size of the machine means for its node: the steps that follow, in order.
 
 One flow for both directions, because one reading may hold both. What grows is given to cgroups and managers before
-it is published, so that nobody is refused by books that do not know of it; what shrinks is published before anybody
-ends, so that nobody is scheduled onto what is gone. Memory is squeezed softly first and limited for good last, so
+it is published, so that nobody is refused by books that do not know of it; what shrinks is published before pods
+end, so that nobody is scheduled onto what is gone. Memory is squeezed softly first and limited for good last, so
 that the kernel has no reason to kill while pods still have their grace.
 
 Planning again after a part was done is harmless: steps name what shall be, and a plan is made from what the node
 last published and from the pods that are there now.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from flexlet.api.units import Bytes
-from flexlet.core.cgroups.paths import CGROUPFS
-from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings
+from flexlet.api.cpuset import CpuSet
+from flexlet.api.quantity import ZERO
+from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.core.hotplug.steps import ResizeStep
-from flexlet.core.hotplug.tenants import Tenant
+from flexlet.core.hotplug.settling import Settled, Situation, settle
+from flexlet.core.hotplug.steps import (
+    EndPods,
+    HoldPods,
+    PinContainers,
+    Publish,
+    Release,
+    ReportNode,
+    ResizeStep,
+    SaveManagers,
+    Squeeze,
+    TuneContainer,
+)
+from flexlet.core.hotplug.tuning import tunes
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import NodeView
+from flexlet.core.hotplug.view import view as view_of
+from flexlet.core.machine.difference import Change, difference, lost_cpus
 from flexlet.core.machine.machine import Machine
 from flexlet.core.managers.resync import Move
-from flexlet.core.managers.settings import ManagerSettings
-from flexlet.core.managers.state import Managers
-from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resources.names import CPU
+from flexlet.core.resources.qos import GUARANTEED
 
 BELOW_RESERVED: Final = "BelowReserved"
-
-
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plan depends on besides the two machines."""
-
-    node: NodeSettings
-    resize: ResizeSettings
-    managing: ManagerSettings = ManagerSettings()
-    managers: Managers = Managers()
-    cgroups: CgroupSettings = DEFAULTS
-    driver: str = CGROUPFS
-    tenants: tuple[Tenant, ...] = ()
-    critical_usage: Bytes = Bytes(0)
-    """``memory.current`` of all critical pods together."""
-    pressed: bool = False
-    """Whether memory is so short that pods cannot be given their time: available memory below the hard eviction
-    threshold, or all tasks stalled for more than a fifth of the last ten seconds (PSI full avg10 > 20)."""
-    enforce: bool = True
-    """Whether ``enforceNodeAllocatable`` names pods."""
+_HARD: Final = ("memory.max", "hugetlb.")
+_LEAST_WAIT_S: Final = 10.0
 
 
 class NoChange(msgspec.Struct, frozen=True):
@@ -61,7 +57,9 @@ class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
     """The steps to another size, and what there is to tell about it."""
 
     before: Generation
+    """What the node had published last."""
     generation: Generation
+    was: NodeView
     view: NodeView
     steps: tuple[ResizeStep, ...]
     victims: tuple[Victim, ...] = ()
@@ -86,4 +84,122 @@ def plan(
     `unfinished` is a generation that was published after `before` and whose steps were not all done, because the
     agent died or because the machine changed again.
     """
-    raise NotImplementedError(before, machine, seen_at, situation, unfinished)
+    last = unfinished or before
+    following = _following(last, machine, seen_at, resumed=unfinished is not None)
+    changes = (*difference(before.machine, machine), *following.changes)
+    lost = lost_cpus(before.machine, machine) | lost_cpus(last.machine, machine)
+    if (idle := _idle(changes, lost, situation)) is not None:
+        return idle
+    sizes = tuple(_view(each.machine, situation) for each in (before, last))
+    view = _view(machine, situation)
+    settled = settle(
+        last.machine, machine, view, situation, shrank=any(c.direction == "decrease" for c in changes)
+    )
+    return ResizePlan(
+        before=last,
+        generation=following,
+        was=sizes[-1],
+        view=view,
+        steps=tuple(_steps(following, sizes, view, settled, situation)),
+        victims=settled.victims,
+        allocations=settled.allocations,
+        reassigned=settled.resynced.reassigned,
+        notes=tuple(dict.fromkeys((*([BELOW_RESERVED] if view.below_reserved else []), *settled.notes))),
+    )
+
+
+def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: bool) -> Generation:
+    """The generation to come; one that is taken up again keeps its number and its story."""
+    changes = difference(last.machine, machine)
+    if resumed and not changes:
+        return last
+    return Generation(number=last.number + 1, machine=machine, changes=changes, seen_at=seen_at)
+
+
+def _idle(changes: tuple[Change, ...], lost: CpuSet, situation: Situation) -> NoChange | None:
+    if not situation.resize.plug:
+        return NoChange("the feature gate NodeResourceHotPlug is off")
+    if not changes:
+        return NoChange("the machine is as it was")
+    less = sorted({each.resource for each in changes if each.direction == "decrease"} | ({CPU} if lost else set()))
+    if less and not situation.resize.unplug:
+        return NoChange(f"there is less {', '.join(less)}, and the feature gate NodeResourceHotUnPlug is off")
+    return None
+
+
+def _has_less(sizes: tuple[NodeView, ...], view: NodeView, situation: Situation) -> bool:
+    """Whether pods have less of anything; new huge pages, for one, are taken from memory."""
+    return situation.resize.unplug and any(
+        view.allocatable.get(name, ZERO) < amount for size in sizes for name, amount in size.allocatable.items()
+    )
+
+
+def _view(machine: Machine, situation: Situation) -> NodeView:
+    return view_of(
+        machine,
+        situation.node,
+        situation.managing,
+        critical_usage=situation.critical_usage,
+        enforce=situation.enforce,
+    )
+
+
+def _steps(
+    generation: Generation,
+    sizes: tuple[NodeView, ...],
+    view: NodeView,
+    settled: Settled,
+    situation: Situation,
+) -> Iterator[ResizeStep]:
+    path, squeezed = tier_path(GUARANTEED, situation.driver), any(view.limit < size.limit for size in sizes)
+    later = _later(sizes, view)
+    tuned = _tunes(sizes, view, situation)
+    if squeezed:
+        yield Squeeze(path=path, limit=view.limit)
+    yield HoldPods(path=path, files={name: text for name, text in view.kubepods.items() if name not in later})
+    yield from tuned if squeezed else ()
+    if settled.resynced.managers != situation.managers:
+        yield SaveManagers(managers=settled.resynced.managers)
+    if settled.resynced.cpusets or settled.resynced.moved_memory:
+        yield PinContainers(cpusets=settled.resynced.cpusets, memory=settled.resynced.moved_memory)
+    yield Publish(
+        generation=generation,
+        view=view,
+        managers=settled.resynced.managers,
+        allocations=settled.allocations,
+        victims=settled.victims,
+    )
+    yield ReportNode(generation=generation.number, closed=bool(settled.victims))
+    yield from () if squeezed else tuned
+    yield from _endings(settled.victims)
+    yield Release(
+        path=path,
+        limit=view.limit if squeezed else None,
+        files={name: view.kubepods[name] for name in sorted(later)},
+        squeeze_s=situation.resize.squeeze_s,
+    )
+
+
+def _later(sizes: tuple[NodeView, ...], view: NodeView) -> frozenset[str]:
+    """Files that would kill who still uses more: they wait until the pods have had their time."""
+    lower = {
+        name
+        for size in sizes
+        for name, text in size.kubepods.items()
+        if name.startswith(_HARD) and name in view.kubepods and int(view.kubepods[name]) < int(text)
+    }
+    return frozenset(lower | ({"memory.high"} if "memory.max" in lower else set()))
+
+
+def _tunes(sizes: tuple[NodeView, ...], view: NodeView, situation: Situation) -> tuple[TuneContainer, ...]:
+    hosts = [size.host for size in sizes]
+    oom = situation.resize.rewrites_oom_scores
+    return tunes(situation.tenants, hosts, view.host, situation.cgroups, oom=oom)
+
+
+def _endings(victims: tuple[Victim, ...]) -> Iterator[EndPods]:
+    """The least important first: if the machine grows again meanwhile, the others are spared."""
+    for priority in sorted({each.priority for each in victims}):
+        level = tuple(each for each in victims if each.priority == priority)
+        wait_s = max(_LEAST_WAIT_S, 1.5 * max(each.grace_s for each in level))
+        yield EndPods(priority=priority, victims=level, wait_s=wait_s)

@@ -42,7 +42,8 @@ class HoldPods(Step, frozen=True, kw_only=True):
 class TuneContainer(Step, frozen=True, kw_only=True):
     """Give a running container the values that follow from the size of the node.
 
-    ``oom_score_adj`` is rewritten only for processes that still have `oom_before`: the others chose their own.
+    ``oom_score_adj`` is rewritten only for processes that have one of the scores in `oom_before`, which are ours:
+    the others chose their own. Where that is empty the score stays.
     """
 
     uid: str
@@ -51,8 +52,8 @@ class TuneContainer(Step, frozen=True, kw_only=True):
     files: dict[str, str] = {}
     """Into its cgroup: ``memory.swap.max``, ``memory.high``."""
     before: dict[str, str] = {}
-    """What the same files were for the size before."""
-    oom_before: int = 0
+    """What the same files were for the size that was published before."""
+    oom_before: tuple[int, ...] = ()
     oom_after: int = 0
 
 

@@ -1,0 +1,116 @@
+"""Who stays where on a machine of another size: room and the managers' books brought to agree.
+
+First everybody is asked for room, then the managers are asked about those who have it. Whoever the managers cannot
+serve has to go too, and with that there is more room, so the question is put again without it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from flexlet.api.pod import Pod
+from flexlet.api.units import Bytes
+from flexlet.core.cgroups.paths import CGROUPFS
+from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings
+from flexlet.core.hotplug import victims
+from flexlet.core.hotplug.readmission import CRITICAL_OVER_CAPACITY, Readmission, in_order, readmitted
+from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.hotplug.tenants import Tenant
+from flexlet.core.hotplug.victims import Victim
+from flexlet.core.hotplug.view import NodeView
+from flexlet.core.machine.machine import Machine
+from flexlet.core.managers import resync as books
+from flexlet.core.managers.claims import PodClaim, claim
+from flexlet.core.managers.resync import Resynced
+from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.managers.state import Managers
+from flexlet.core.node.settings import NodeSettings
+from flexlet.core.resize.allocation import Allocation, applied
+
+Resync = Callable[[Managers, ManagerSettings, Machine, Machine, Sequence[PodClaim]], Resynced]
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan depends on besides the two machines."""
+
+    node: NodeSettings
+    resize: ResizeSettings
+    managing: ManagerSettings = ManagerSettings()
+    managers: Managers = Managers()
+    cgroups: CgroupSettings = DEFAULTS
+    driver: str = CGROUPFS
+    tenants: tuple[Tenant, ...] = ()
+    critical_usage: Bytes = Bytes(0)
+    """``memory.current`` of all critical pods together."""
+    pressed: bool = False
+    """Whether memory is so short that pods cannot be given their time: available memory below the hard eviction
+    threshold, or all tasks stalled for more than a fifth of the last ten seconds (PSI full avg10 > 20)."""
+    enforce: bool = True
+    """Whether ``enforceNodeAllocatable`` names pods."""
+    resync: Resync = books.resync
+    """How the managers follow."""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """Who goes, who becomes smaller, and the books of those who stay."""
+
+    victims: tuple[Victim, ...] = ()
+    allocations: dict[str, Allocation] = {}
+    resynced: Resynced
+    notes: tuple[str, ...] = ()
+
+
+def settle(before: Machine, after: Machine, view: NodeView, situation: Situation, *, shrank: bool) -> Settled:
+    """Find out who can stay on the machine as it is now; unless there is less for pods nobody is asked for room."""
+    lost: dict[str, Victim] = {}
+    while True:
+        rest = [each for each in situation.tenants if each.uid not in lost]
+        room = readmitted(rest, view.allocatable, situation.resize) if shrank else _everybody(rest, situation)
+        found = situation.resync(situation.managers, situation.managing, before, after, _claims(rest, room))
+        more = _displaced(rest, room, found, situation)
+        if not more:
+            return _settled((*room.victims, *lost.values()), room, found, situation)
+        lost |= more
+
+
+def _everybody(tenants: Iterable[Tenant], situation: Situation) -> Readmission:
+    staying = in_order((each for each in tenants if not each.leaving), situation.resize)
+    return Readmission(stays=tuple(each.uid for each in staying))
+
+
+def _claims(tenants: Iterable[Tenant], room: Readmission) -> list[PodClaim]:
+    """What those who stay have a claim to, the most important first; last come those who are leaving anyway."""
+    by_uid = {each.uid: each for each in tenants}
+    staying = [claim(_sized(by_uid[uid].pod, room)) for uid in room.stays]
+    return [*staying, *(claim(each.pod) for each in by_uid.values() if each.leaving)]
+
+
+def _sized(pod: Pod, room: Readmission) -> Pod:
+    smaller = room.allocations.get(pod.metadata.uid)
+    return pod if smaller is None else applied(pod, smaller)
+
+
+def _displaced(
+    tenants: Iterable[Tenant], room: Readmission, found: Resynced, situation: Situation
+) -> dict[str, Victim]:
+    by_uid = {each.uid: each for each in tenants if each.uid in room.stays and not _is_safe(each)}
+    return {
+        uid: victims.displaced(by_uid[uid], refusal, situation.resize)
+        for uid, refusal in found.victims.items()
+        if uid in by_uid
+    }
+
+
+def _is_safe(tenant: Tenant) -> bool:
+    return tenant.is_critical or tenant.is_balloon
+
+
+def _settled(ended: tuple[Victim, ...], room: Readmission, found: Resynced, situation: Situation) -> Settled:
+    """A critical pod that lost what it had for itself stays and shares; that is told."""
+    kept = [CRITICAL_OVER_CAPACITY] if any(uid in room.stays for uid in found.victims) else []
+    return Settled(
+        victims=tuple(victims.pressed(each) for each in ended) if situation.pressed else ended,
+        allocations=room.allocations,
+        resynced=found,
+        notes=tuple(dict.fromkeys((*room.notes, *kept, *found.notes))),
+    )
