@@ -33,6 +33,8 @@ RESOURCES = RuntimeResources(
     memory_limit=Bytes(64 << 20),
     oom_score_adj=-997,
     hugepage_limits={"2MB": 4 << 20, "1GB": 0},
+    cpuset_cpus="1-2",
+    cpuset_mems="0",
     unified={"memory.oom.group": "1"},
 )
 OVERHEAD = RuntimeResources(cpu_shares=CpuShares(256), memory_limit=Bytes(1 << 20))
@@ -127,6 +129,7 @@ _NAMESPACES = """{
 }"""
 _RESOURCES = """{
   cpu_period: 100000 cpu_quota: 20000 cpu_shares: 204 memory_limit_in_bytes: 67108864 oom_score_adj: -997
+  cpuset_cpus: "1-2" cpuset_mems: "0"
   hugepage_limits { page_size: "2MB" limit: 4194304 } hugepage_limits { page_size: "1GB" }
   unified { key: "memory.oom.group" value: "1" }
 }"""

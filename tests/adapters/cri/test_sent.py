@@ -78,7 +78,8 @@ async def test_a_plain_container_is_named_by_what_the_user_wrote(runtime: CriRun
         pytest.param(
             samples.RESOURCES,
             "cpu_period: 100000 cpu_quota: 20000 cpu_shares: 204 memory_limit_in_bytes: 67108864 "
-            'oom_score_adj: -997 unified { key: "memory.oom.group" value: "1" }',
+            'oom_score_adj: -997 cpuset_cpus: "1-2" cpuset_mems: "0" '
+            'unified { key: "memory.oom.group" value: "1" }',
             id="huge pages stay as they are",
         ),
         pytest.param(
@@ -90,6 +91,11 @@ async def test_a_plain_container_is_named_by_what_the_user_wrote(runtime: CriRun
             RuntimeResources(cpu_shares=CpuShares(2), cpu_quota=Microseconds(-1)),
             "cpu_period: 100000 cpu_quota: -1 cpu_shares: 2",
             id="a quota never travels without its period",
+        ),
+        pytest.param(
+            RuntimeResources(cpu_shares=CpuShares(0), cpuset_cpus="0,3-7"),
+            'cpuset_cpus: "0,3-7"',
+            id="only another set of CPUs",
         ),
         pytest.param(
             RuntimeResources(cpu_shares=CpuShares(51), memory_limit=Bytes(4096)),

@@ -62,6 +62,7 @@ status {
   log_path: "/var/log/pods/ns_web_u1/c/4.log"
   resources { linux {
     cpu_period: 100000 cpu_quota: 20000 cpu_shares: 204 memory_limit_in_bytes: 67108864 oom_score_adj: -997
+    cpuset_cpus: "1-2" cpuset_mems: "0"
     hugepage_limits { page_size: "2MB" limit: 4194304 } hugepage_limits { page_size: "1GB" }
     unified { key: "memory.oom.group" value: "1" }
   } }

@@ -27,6 +27,8 @@ def created(resources: RuntimeResources) -> pb.LinuxContainerResources:
             pb.HugepageLimit(page_size=size, limit=limit) for size, limit in resources.hugepage_limits.items()
         ],
         unified=resources.unified,
+        cpuset_cpus=resources.cpuset_cpus,
+        cpuset_mems=resources.cpuset_mems,
     )
 
 
@@ -40,6 +42,8 @@ def updated(resources: RuntimeResources) -> pb.LinuxContainerResources:
         memory_limit_in_bytes=resources.memory_limit,
         oom_score_adj=resources.oom_score_adj,
         unified=resources.unified,
+        cpuset_cpus=resources.cpuset_cpus,
+        cpuset_mems=resources.cpuset_mems,
     )
 
 
@@ -53,4 +57,6 @@ def shown(wire: pb.LinuxContainerResources) -> RuntimeResources:
         oom_score_adj=wire.oom_score_adj,
         hugepage_limits={limit.page_size: limit.limit for limit in wire.hugepage_limits},
         unified=dict(wire.unified),
+        cpuset_cpus=wire.cpuset_cpus,
+        cpuset_mems=wire.cpuset_mems,
     )

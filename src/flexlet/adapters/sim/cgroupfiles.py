@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from flexlet.api.cpuset import CpuSet
+from flexlet.errors import InputError
+
 CONTROLLERS: Final = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 PAGE: Final = 4096
 MAX: Final = "max"
@@ -92,6 +95,14 @@ def _cpu_max(text: str, current: str) -> str:
     return f"{quota} {period}"
 
 
+def _members(text: str, _: str) -> str:
+    """CPUs or NUMA nodes; none at all means those of the cgroup above."""
+    try:
+        return str(CpuSet.parse(text))
+    except InputError as error:
+        raise refusal(errno.EINVAL) from error
+
+
 def _flag(text: str, _: str) -> str:
     if text not in {"0", "1"}:
         raise refusal(errno.EINVAL)
@@ -109,6 +120,8 @@ def _whole(text: str) -> int:
 
 
 _RULES: Final[dict[str, Callable[[str, str], str]]] = {
+    "cpuset.cpus": _members,
+    "cpuset.mems": _members,
     "cpu.weight": _weight,
     "cpu.max": _cpu_max,
     "memory.max": _amount,

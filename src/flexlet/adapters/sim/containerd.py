@@ -237,6 +237,8 @@ def merge(old: RuntimeResources, new: RuntimeResources) -> RuntimeResources:
         cpu_period=new.cpu_period or old.cpu_period,
         memory_limit=new.memory_limit or old.memory_limit,
         unified=old.unified | new.unified,
+        cpuset_cpus=new.cpuset_cpus or old.cpuset_cpus,
+        cpuset_mems=new.cpuset_mems or old.cpuset_mems,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from flexlet.adapters.sim import cgroupfiles, memory
-from flexlet.adapters.sim.machine import Machine
+from flexlet.adapters.sim.machine import Machine, lineage
 from flexlet.adapters.sim.processes import Process
+from flexlet.api.cpuset import CpuSet
 
 _EVENTS: Final = ("low", "high", "max", "oom", "oom_kill", "oom_group_kill")
 
@@ -36,8 +37,20 @@ def _populated(machine: Machine, path: str, _: float) -> str:
     return f"populated {1 if machine.inside(path) else 0}\nfrozen 0"
 
 
-def _cpus(machine: Machine, _: str, __: float) -> str:
-    return machine.cpus
+def _cpus(machine: Machine, path: str, _: float) -> str:
+    return str(_effective(machine, path, "cpuset.cpus", machine.cpus))
+
+
+def _mems(machine: Machine, path: str, _: float) -> str:
+    return str(_effective(machine, path, "cpuset.mems", machine.mems))
+
+
+def _effective(machine: Machine, path: str, name: str, online: str) -> CpuSet:
+    """What is wanted and there; a cgroup of which nothing is there silently gets what the one above it has."""
+    found = CpuSet.parse(online)
+    for each in reversed(lineage(path)):
+        found = CpuSet.parse(machine.cgroups[each].files.get(name, "")) & found or found
+    return found
 
 
 def _cpu_stat(machine: Machine, path: str, now: float) -> str:
@@ -70,6 +83,7 @@ _COUNTERS: Final[dict[str, Callable[[Machine, str, float], str]]] = {
     "cgroup.procs": _procs,
     "cgroup.events": _populated,
     "cpuset.cpus.effective": _cpus,
+    "cpuset.mems.effective": _mems,
     "cpu.stat": _cpu_stat,
     "memory.current": _memory_current,
     "memory.events": _memory_events,

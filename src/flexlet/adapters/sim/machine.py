@@ -28,12 +28,16 @@ class Machine:
         *,
         memory_total: int | None = None,
         cpus: str = "0-1",
+        mems: str = "0",
         controllers: Iterable[str] = CONTROLLERS,
         hugepage_sizes: Iterable[str] = ("2MB", "1GB"),
     ) -> None:
         self.memory_total = memory_total
         """Bytes; None for as much as anybody likes."""
         self.cpus = cpus
+        """Those that are online."""
+        self.mems = mems
+        """The NUMA nodes that are online."""
         self.controllers = tuple(controllers)
         self.hugepage_sizes = tuple(hugepage_sizes)
         self.cgroups: dict[str, Cgroup] = {"": Cgroup({})}

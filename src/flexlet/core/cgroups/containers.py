@@ -20,7 +20,7 @@ from flexlet.core.resources.qos import recorded_qos_class
 
 
 class RuntimeResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The amounts of CRI's LinuxContainerResources; 0 means not set."""
+    """CRI's LinuxContainerResources; 0 and the empty text mean not set."""
 
     cpu_shares: CpuShares
     cpu_quota: Microseconds = Microseconds(0)
@@ -29,6 +29,10 @@ class RuntimeResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     oom_score_adj: int = 0
     hugepage_limits: dict[str, int] = {}
     unified: dict[str, str] = {}
+    cpuset_cpus: str = ""
+    """The CPUs it may run on, as the kernel lists them."""
+    cpuset_mems: str = ""
+    """The NUMA nodes that its memory may lie on."""
 
 
 def container_resources(
@@ -105,6 +109,10 @@ def files(resources: RuntimeResources, *, logarithmic: bool = True) -> dict[str,
         written["cpu.max"] = cpu.max_text(resources.cpu_quota, resources.cpu_period)
     if resources.memory_limit:
         written["memory.max"] = str(resources.memory_limit)
+    if resources.cpuset_cpus:
+        written["cpuset.cpus"] = resources.cpuset_cpus
+    if resources.cpuset_mems:
+        written["cpuset.mems"] = resources.cpuset_mems
     for size, limit in resources.hugepage_limits.items():
         written[f"hugetlb.{size}.max"] = written[f"hugetlb.{size}.rsvd.max"] = str(limit)
     return written | resources.unified
