@@ -19,6 +19,7 @@ SMALL = Machine(
     pids=15310,
     storage=Bytes(3021608 * KIB),
     block_size=Bytes(128 * KIB**2),
+    blocks=(0,),
     auto_online="offline",
     identity=Identity(
         boot_id="5c0ee9a1-2b1e-4fb2-9d6b-7a3a6b5c1d11",
@@ -46,7 +47,8 @@ def test_half_plugged_parts_do_not_count() -> None:
     waiting = HalfPlugged(
         offline_cpus=CpuSet.of([2]), settling_cpus=CpuSet.of([3]), offline_blocks=(32, 33), leaving_blocks=(34,)
     )
-    assert machine("half-plugged") == msgspec.structs.replace(SMALL, half_plugged=waiting)
+    blocks = (0, 32, 33, 34, 35)
+    assert machine("half-plugged") == msgspec.structs.replace(SMALL, half_plugged=waiting, blocks=blocks)
     assert (waiting.is_moving, HalfPlugged(offline_blocks=(1,)).is_moving) == (True, False)
 
 
@@ -171,3 +173,35 @@ def test_a_short_sweep_brings_a_machine_up_to_date() -> None:
     assert discovery.measured(known, grown, hosts.STORAGE) == discovery.machine(grown, hosts.STORAGE) != known
     plugged = msgspec.structs.replace(everything, texts=everything.texts | {sources.CPUS_PRESENT: "0-8"})
     assert sources.needs_everything(everything, plugged)
+
+
+def test_surplus_pages_are_no_capacity() -> None:
+    """Pages in use when their number was lowered stay until they are freed, and nobody may count on them."""
+    snapshot = hosts.snapshot("two-sockets")
+    snapshot.texts[f"{sources.HUGEPAGES}/hugepages-2048kB/surplus_hugepages"] = "24\n"
+    snapshot.texts[f"{sources.NODE}/node1/hugepages/hugepages-2048kB/surplus_hugepages"] = "24\n"
+    found = discovery.machine(snapshot)
+    assert found.hugepages == {2 * KIB**2: 1000, KIB**3: 1}
+    assert [node.hugepages[2 * KIB**2] for node in found.numa] == [256, 744, 0]
+
+
+def test_movable_memory_is_a_share_of_all() -> None:
+    """Zones are counted in pages of a size that depends on the machine; their share does not."""
+    snapshot = hosts.snapshot("small")
+    snapshot.texts[sources.ZONES] = ZONES
+    assert discovery.machine(snapshot).movable == SMALL.memory * 3 // 4
+
+
+ZONES = """Node 0, zone      DMA
+  per-node stats
+      nr_inactive_anon 72965
+  pages free     2816
+        managed  1000
+        cma      0
+Node 0, zone   Normal
+  pages free     2816
+        managed  2000
+Node 0, zone  Movable
+  pages free     0
+        managed  9000
+"""

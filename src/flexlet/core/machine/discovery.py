@@ -6,6 +6,7 @@ Follows node-resize.md §1.1.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -17,9 +18,12 @@ from flexlet.core.machine.machine import Cgroups, HalfPlugged, Machine, NumaNode
 from flexlet.core.machine.snapshot import Snapshot
 from flexlet.errors import HostError
 
-_HUGEPAGES: Final = re.compile(rf"{sources.HUGEPAGES}/hugepages-(\d+)kB/nr_hugepages")
-_NODE_HUGEPAGES: Final = re.compile(rf"{sources.NODE}/node(\d+)/hugepages/hugepages-(\d+)kB/nr_hugepages")
+_HUGEPAGES: Final = re.compile(rf"{sources.HUGEPAGES}/hugepages-(\d+)kB/(nr|surplus)_hugepages")
+_NODE_HUGEPAGES: Final = re.compile(
+    rf"{sources.NODE}/node(\d+)/hugepages/hugepages-(\d+)kB/(nr|surplus)_hugepages"
+)
 _BLOCK: Final = re.compile(rf"{sources.MEMORY}/memory(\d+)/state")
+_ZONE: Final = re.compile(r"^Node \d+, zone +(\S+)$(?:\n +.*)*?\n +managed +(\d+)$", re.MULTILINE)
 _SWAP_LIMIT: Final = re.compile(rf"{sources.CGROUP}/[^/]+/memory\.swap\.max")
 _TOTAL: Final = re.compile(r"^(?:Node \d+ )?(MemTotal|SwapTotal):\s+(\d+) kB$", re.MULTILINE)
 
@@ -32,12 +36,14 @@ def machine(snapshot: Snapshot, storage_path: str = "") -> Machine:
         possible=_listed(snapshot, sources.CPUS_POSSIBLE),
         numa=_numa(snapshot, topology.numa_ids(snapshot, cpus)),
         block_size=Bytes(int(snapshot.text(sources.BLOCK_SIZE) or "0", 16)),
+        blocks=tuple(sorted(int(match[1]) for match, _ in snapshot.matching(_BLOCK))),
         auto_online=snapshot.text(sources.AUTO_ONLINE) or "",
         identity=identity.identity(snapshot),
         cgroups=_cgroups(snapshot),
         half_plugged=_half_plugged(snapshot, CpuSet.of(cpu.id for cpu in cpus)),
     )
-    return measured(known, snapshot, storage_path)
+    found = measured(known, snapshot, storage_path)
+    return msgspec.structs.replace(found, movable=_movable(snapshot, found.memory))
 
 
 def measured(known: Machine, sizes: Snapshot, storage_path: str = "") -> Machine:
@@ -51,7 +57,9 @@ def measured(known: Machine, sizes: Snapshot, storage_path: str = "") -> Machine
         known,
         memory=totals["MemTotal"],
         swap=totals.get("SwapTotal", Bytes(0)),
-        hugepages={int(match[1]) * 1024: _count(match[0], text) for match, text in sizes.matching(_HUGEPAGES)},
+        hugepages=_pages(
+            (match[1], match[2], _count(match[0], text)) for match, text in sizes.matching(_HUGEPAGES)
+        ),
         numa=_measured_nodes(known.numa, sizes),
         pids=_pid_limit(sizes),
         storage=None if storage is None else Bytes(storage.capacity),
@@ -68,17 +76,33 @@ def _numa(snapshot: Snapshot, ids: list[int]) -> tuple[NumaNode, ...]:
 
 
 def _measured_nodes(nodes: tuple[NumaNode, ...], sizes: Snapshot) -> tuple[NumaNode, ...]:
-    pages: dict[int, Pages] = {}
+    counts: dict[int, list[tuple[str, str, int]]] = {}
     for match, text in sizes.matching(_NODE_HUGEPAGES):
-        pages.setdefault(int(match[1]), {})[int(match[2]) * 1024] = _count(match[0], text)
+        counts.setdefault(int(match[1]), []).append((match[2], match[3], _count(match[0], text)))
     return tuple(
         msgspec.structs.replace(
             node,
             memory=_totals(sizes.text(f"{sources.NODE}/node{node.id}/meminfo") or "").get("MemTotal", Bytes(0)),
-            hugepages=pages.get(node.id, {}),
+            hugepages=_pages(counts.get(node.id, ())),
         )
         for node in nodes
     )
+
+
+def _pages(counts: Iterable[tuple[str, str, int]]) -> Pages:
+    """Pages that stay, by size in bytes: a decrease below use leaves surplus pages until they are freed."""
+    pages: Pages = {}
+    for kib, kind, count in counts:
+        size = int(kib) * 1024
+        pages[size] = pages.get(size, 0) + (count if kind == "nr" else -count)
+    return {size: max(0, count) for size, count in pages.items()}
+
+
+def _movable(snapshot: Snapshot, memory: Bytes) -> Bytes:
+    """Zones are counted in pages, and all of them together are the memory, whatever the size of a page."""
+    zones = [(name, int(pages)) for name, pages in _ZONE.findall(snapshot.text(sources.ZONES) or "")]
+    movable, everything = (sum(n for name, n in zones if name in wanted) for wanted in ({"Movable"}, dict(zones)))
+    return Bytes(memory * movable // everything if everything else 0)
 
 
 def _distances(snapshot: Snapshot, node: int, ids: list[int]) -> dict[int, int]:

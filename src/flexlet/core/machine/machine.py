@@ -84,14 +84,19 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     cpus: tuple[Cpu, ...] = ()
     possible: CpuSet = CpuSet()
     memory: Bytes = Bytes(0)
+    movable: Bytes = Bytes(0)
+    """The part of memory that the kernel keeps free of its own data, so that it can be unplugged."""
     swap: Bytes = Bytes(0)
     hugepages: Pages = {}
+    """Those that stay: surplus pages, which go when their users do, are no capacity."""
     numa: tuple[NumaNode, ...] = ()
     pids: int = 0
     storage: Bytes | None = None
     """The size of the filesystem that holds the pods' files."""
     block_size: Bytes = Bytes(0)
     """How much memory is plugged at least; 0 if memory cannot be plugged."""
+    blocks: tuple[int, ...] = ()
+    """All blocks of memory that are there, online or not."""
     auto_online: str = ""
     """What the kernel does with new memory (``offline``, ``online``, ...)."""
     identity: Identity = Identity()

@@ -10,6 +10,7 @@ from typing import Final
 from flexlet.core.machine.snapshot import Snapshot
 
 MEMINFO: Final = "/proc/meminfo"
+ZONES: Final = "/proc/zoneinfo"
 PID_MAX: Final = "/proc/sys/kernel/pid_max"
 THREADS_MAX: Final = "/proc/sys/kernel/threads-max"
 
@@ -50,11 +51,14 @@ SIZES: Final = (
     NODES_ONLINE,
     f"{NODE}/node[0-9]*/meminfo",
     f"{NODE}/node[0-9]*/hugepages/hugepages-*/nr_hugepages",
+    f"{NODE}/node[0-9]*/hugepages/hugepages-*/surplus_hugepages",
     f"{HUGEPAGES}/hugepages-*/nr_hugepages",
+    f"{HUGEPAGES}/hugepages-*/surplus_hugepages",
 )
 EVERYTHING: Final = (
     *SIZES,
     CPUS_POSSIBLE,
+    ZONES,
     *(f"{CPU}/cpu[0-9]*/topology/{part}" for part in CORE_PARTS),
     *(f"{CPU}/cpu[0-9]*/cache/index*/{part}" for part in ("level", "id", "shared_cpu_list")),
     f"{NODE}/node[0-9]*",
