@@ -4,15 +4,15 @@ import errno
 
 import pytest
 
+from flexlet.adapters.clock import SystemClock
 from flexlet.adapters.sim.kernel import Kernel
 from flexlet.adapters.sim.machine import Machine
-from flexlet.testing import SimClock
 
 
 def kernel(cpus: str) -> Kernel:
     machine = Machine(cpus=cpus)
     machine.mkdir("pods/pod/c")
-    return Kernel(SimClock(), machine)
+    return Kernel(SystemClock(), machine)
 
 
 def effective(sim: Kernel, path: str = "pods/pod/c") -> str | None:
@@ -49,6 +49,6 @@ def test_memory_nodes_follow_the_same_rules() -> None:
 
 def test_what_is_no_list_is_refused() -> None:
     sim = kernel("0")
-    with pytest.raises(OSError) as refused:
+    with pytest.raises(OSError, match="Invalid argument") as refused:
         sim.write("pods/pod/c", "cpuset.cpus", "all")
     assert refused.value.errno == errno.EINVAL
