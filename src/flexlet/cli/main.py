@@ -24,6 +24,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
     "explain": ("flexlet.cli.explain", "explain", "Tell why a pod is as it is, from its node's journal."),
+    "print-manifests": (
+        "flexlet.cli.manifests",
+        "print_manifests",
+        "Print what a cluster needs for sizes of nodes as wishes.",
+    ),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "demo": ("flexlet.cli.demo", "demo", "See it work on a real machine, step by step."),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),
