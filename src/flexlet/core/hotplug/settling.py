@@ -61,7 +61,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settle(before: Machine, after: Machine, view: NodeView, situation: Situation, *, shrank: bool) -> Settled:
-    """Find out who can stay on the machine as it is now; unless there is less for pods nobody is asked for room."""
+    """Find out who can stay on the machine as it is now; if nothing became less nobody is asked for room."""
     lost: dict[str, Victim] = {}
     while True:
         rest = [each for each in situation.tenants if each.uid not in lost]

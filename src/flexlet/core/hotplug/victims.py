@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.core.agent.record import Ending
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.managers.state import Refusal
@@ -65,6 +66,11 @@ def displaced(tenant: Tenant, refusal: Refusal, settings: ResizeSettings) -> Vic
 def pressed(victim: Victim) -> Victim:
     """The same victim on a node that has no time left."""
     return msgspec.structs.replace(victim, grace_s=min(victim.grace_s, PRESSED_GRACE_S))
+
+
+def ending(victim: Victim) -> Ending:
+    """How its record is marked: Failed for good, after its containers were stopped in the ordinary way."""
+    return Ending(reason=victim.reason, message=victim.message, grace_s=victim.grace_s, disruption=victim.message)
 
 
 def _out(refusal: Refusal) -> bool:

@@ -1,0 +1,167 @@
+"""The file in which a node keeps its generations: the size it published last, what is not finished, the stories.
+
+An agent that starts goes on counting where the one before it stopped, finishes what that began, and sees a plug or
+an unplug that happened meanwhile as the difference to the machine in the file. The stories of the last changes say
+what was done to whom and why, for whoever asks later. What cannot be read is a value: the node begins anew and
+keeps the file beside.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from flexlet.api import age, decode
+from flexlet.core.hotplug import words
+from flexlet.core.hotplug.generation import Generation
+from flexlet.core.hotplug.plan import ResizePlan
+from flexlet.core.hotplug.tenants import Tenant
+from flexlet.core.hotplug.victims import Victim
+from flexlet.core.machine.difference import Change
+from flexlet.core.machine.machine import Machine
+from flexlet.core.resize.allocation import applied
+from flexlet.core.resources.effective import pod_requests
+from flexlet.errors import InputError
+
+FILE: Final = "node_generations"
+STORIES: Final = 20
+_VERSION: Final = 1
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change of size."""
+
+    number: int
+    boot_id: str = ""
+    seen_at: float = 0.0
+    published_at: float = 0.0
+    finished_at: float = 0.0
+    """0: not yet."""
+    changes: tuple[Change, ...] = ()
+    victims: tuple[Victim, ...] = ()
+    deeds: tuple[str, ...] = ()
+    """What else was done, in sentences."""
+    notes: tuple[str, ...] = ()
+    """Reasons of the condition NodeResize that remained."""
+    forced: bool = False
+    """Whether pods still used more than there was when their time was over."""
+
+
+class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the file holds."""
+
+    version: int = _VERSION
+    generation: Generation
+    """The one that was published last."""
+    before: Generation | None = None
+    """Of an unfinished one: where it began."""
+    stories: tuple[Story, ...] = ()
+    """The newest last."""
+
+
+class Spoiled(msgspec.Struct, frozen=True):
+    """The file cannot be believed; keep it beside as ``.bad``."""
+
+    why: str
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent that starts takes up: the arguments of `plan`, and what to write to the file."""
+
+    before: Generation
+    unfinished: Generation | None = None
+    saved: Saved
+
+
+def encode(saved: Saved) -> bytes:
+    """The text of the file."""
+    return decode.to_json(saved)
+
+
+def parse(text: bytes) -> Saved | Spoiled:
+    """What a file says."""
+    try:
+        found = decode.from_json(text, Saved)
+    except InputError as error:
+        return Spoiled(error.message)
+    if found.version != _VERSION:
+        return Spoiled(f"it has version {found.version}, this flexlet reads version {_VERSION}")
+    return found
+
+
+def begin(saved: Saved | None, machine: Machine, now: float) -> Beginning:
+    """Go on from what was saved; a machine that was started again begins anew and does not count backwards."""
+    if saved is None or saved.generation.boot_id != machine.identity.boot_id:
+        number = 1 if saved is None else saved.generation.number + 1
+        first = Generation(number=number, machine=machine, seen_at=now, applied_at=now)
+        stories = () if saved is None else saved.stories
+        return Beginning(before=first, saved=Saved(generation=first, stories=stories))
+    if saved.before is None:
+        return Beginning(before=saved.generation, saved=saved)
+    return Beginning(before=saved.before, unfinished=saved.generation, saved=saved)
+
+
+def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: float) -> Saved:
+    """A new size counts from now on, and there is more to do for it."""
+    current = msgspec.structs.replace(plan.generation, applied_at=plan.generation.applied_at or now)
+    story = Story(
+        number=current.number,
+        boot_id=current.boot_id,
+        seen_at=current.seen_at,
+        published_at=current.applied_at,
+        changes=current.changes,
+        victims=plan.victims,
+        deeds=deeds(plan, {each.uid: each for each in tenants}),
+        notes=plan.notes,
+    )
+    return Saved(generation=current, before=saved.before or saved.generation, stories=_with(saved.stories, story))
+
+
+def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
+    """Everything is done for the size that was published last."""
+    ends = tuple(
+        msgspec.structs.replace(each, finished_at=now, forced=forced or each.forced)
+        if each.number == saved.generation.number
+        else each
+        for each in saved.stories
+    )
+    return Saved(generation=saved.generation, stories=ends)
+
+
+def deeds(plan: ResizePlan, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:
+    """What was done besides ending pods, in sentences."""
+    paid = [
+        f"balloon {each.name} made room: {words.amounts(each.requests, pod_requests(applied(each.pod, smaller)))}"
+        for uid, smaller in plan.allocations.items()
+        if (each := tenants.get(uid)) is not None
+    ]
+    moved = [
+        f"container {move.container} of {each.name} was given CPUs {move.after} instead of {move.before}"
+        for move in plan.reassigned
+        if (each := tenants.get(move.uid)) is not None
+    ]
+    return (*paid, *moved)
+
+
+def told(story: Story) -> tuple[str, ...]:
+    """A story in lines, as ``flexlet explain`` prints it."""
+    when = age.format_seconds(story.seen_at)
+    end = f"done after {story.finished_at - story.seen_at:.1f} s" if story.finished_at else "not finished"
+    return (
+        f"generation {story.number}, {when}: {words.changes(story.changes)}; {end}",
+        *(f"  ended {each.namespace}/{each.name}: {each.reason}: {each.why}" for each in story.victims),
+        *(f"  {each}" for each in story.deeds),
+        *(["  pods used more than there was when their time was over"] if story.forced else []),
+        *(f"  remained: {each}" for each in story.notes),
+    )
+
+
+def _with(stories: tuple[Story, ...], story: Story) -> tuple[Story, ...]:
+    """The last ones; one that is taken up again keeps the victims that it had before."""
+    before = next((each for each in stories if each.number == story.number), None)
+    if before is not None:
+        known = {each.uid for each in story.victims}
+        earlier = tuple(each for each in before.victims if each.uid not in known)
+        more = tuple(each for each in before.deeds if each not in story.deeds)
+        story = msgspec.structs.replace(story, victims=(*earlier, *story.victims), deeds=(*more, *story.deeds))
+    return (*(each for each in stories if each.number != story.number), story)[-STORIES:]

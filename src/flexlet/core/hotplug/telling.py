@@ -1,0 +1,150 @@
+"""What people are told about another size of the machine: events and the condition ``NodeResize``."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from flexlet.api.quantity import ZERO, Quantity
+from flexlet.core.actions import RecordEvent
+from flexlet.core.hotplug import words
+from flexlet.core.hotplug.plan import BELOW_RESERVED, ResizePlan
+from flexlet.core.hotplug.readmission import CPU_OVERCOMMITTED, CRITICAL_OVER_CAPACITY
+from flexlet.core.hotplug.tenants import Tenant
+from flexlet.core.hotplug.victims import Victim
+from flexlet.core.machine.machine import HalfPlugged
+from flexlet.core.managers.resync import RESERVED_CPUS_MISSING, TOO_MANY_NUMA_NODES
+from flexlet.core.node.facts import Resizing
+from flexlet.core.resize.events import NORMAL, WARNING
+
+RESIZED: Final = "NodeResized"
+FAILED_RESIZE: Final = "FailedNodeResize"
+FORCED: Final = "NodeResizeForced"
+HALF_PLUGGED_EVENT: Final = "NodeHalfPlugged"
+REASSIGNED: Final = "ExclusiveCPUsReassigned"
+CAPACITY_EXCEEDED: Final = "NodeCapacityExceeded"
+EXCEEDED_GRACE: Final = "ExceededGracePeriod"
+
+IN_PROGRESS: Final = "InProgress"
+HALF_PLUGGED: Final = "HalfPlugged"
+UNPLUG_REFUSED: Final = "UnplugRefused"
+FAILED: Final = "Failed"
+
+_SENTENCES: Final = {
+    BELOW_RESERVED: "the machine has less than is reserved for daemons, so pods get nothing of that",
+    CRITICAL_OVER_CAPACITY: "static and critical pods alone need more than the node has; they keep running",
+    RESERVED_CPUS_MISSING: "some of the reserved CPUs are gone; those left stay reserved",
+    TOO_MANY_NUMA_NODES: "there are more NUMA nodes than alignment can work with; CPUs of the others are shared",
+    CPU_OVERCOMMITTED: "pods request more CPU than there is; they run slower",
+}
+"""What holds although everything is done, the worst first."""
+_COMPONENT: Final = "kubelet"
+
+
+def resized(node: str, plan: ResizePlan) -> RecordEvent:
+    """The node follows its machine again."""
+    return _node(node, NORMAL, RESIZED, sizes(plan))
+
+
+def sizes(plan: ResizePlan) -> str:
+    """What changed, in one line."""
+    generation = plan.generation
+    return f"capacity changed: {words.changes(generation.changes)} (generation {generation.number})"
+
+
+def failed(node: str, error: str) -> RecordEvent:
+    """The node could not follow; it keeps the size it had, and tries again."""
+    return _node(node, WARNING, FAILED_RESIZE, error)
+
+
+def forced(node: str, plan: ResizePlan, used: int) -> RecordEvent:
+    """Pods still use more than there is, and their time is over: from now on the kernel may kill."""
+    text = f"pods still use {Quantity.of_bytes(used)}, limited to {Quantity.of_bytes(plan.view.limit)}"
+    return _node(node, WARNING, FORCED, f"{text} all the same (generation {plan.generation.number})")
+
+
+def half_plugged(node: str, parts: HalfPlugged) -> RecordEvent:
+    """Parts are there and nobody brought them online."""
+    return _node(node, WARNING, HALF_PLUGGED_EVENT, _half(parts))
+
+
+def reassigned(plan: ResizePlan, tenants: Iterable[Tenant]) -> tuple[RecordEvent, ...]:
+    """Containers run on other CPUs of their own than before."""
+    by_uid = {each.uid: each.pod.metadata for each in tenants}
+    return tuple(
+        _pod(
+            move.uid,
+            by_uid[move.uid].namespace,
+            by_uid[move.uid].name,
+            (NORMAL, REASSIGNED, f"Container {move.container}: exclusive CPUs {move.before}→{move.after}"),
+        )
+        for move in plan.reassigned
+        if move.uid in by_uid
+    )
+
+
+def ended(plan: ResizePlan, victim: Victim) -> tuple[RecordEvent, ...]:
+    """A pod has to go: once in the words of admission, once with what became of the node."""
+    return (
+        _pod(victim.uid, victim.namespace, victim.name, (WARNING, victim.reason, victim.why)),
+        _pod(victim.uid, victim.namespace, victim.name, (WARNING, CAPACITY_EXCEEDED, _exceeded(plan, victim))),
+    )
+
+
+def overdue(victim: Victim) -> RecordEvent:
+    """A pod was not gone in time."""
+    text = "Container runtime did not kill the pod within specified grace period."
+    return _pod(victim.uid, victim.namespace, victim.name, (WARNING, EXCEEDED_GRACE, text))
+
+
+def stable(generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None = None) -> Resizing:
+    """The node has followed; what does not fit all the same is the reason, the worst first."""
+    present = frozenset(notes)
+    found: dict[str, str] = {reason: text for reason, text in _SENTENCES.items() if reason in present}
+    if parts is not None and (half := _half(parts)):
+        found[HALF_PLUGGED] = half
+    if not found:
+        return Resizing(generation=generation)
+    return Resizing(generation=generation, reason=next(iter(found)), message="; ".join(found.values()))
+
+
+def in_progress(plan: ResizePlan, *, closed: bool = False) -> Resizing:
+    """The node is on its way to another size."""
+    return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=sizes(plan), closed=closed)
+
+
+def has_failed(generation: int, error: str) -> Resizing:
+    """The node still has the size of `generation`, though its machine has another."""
+    return Resizing(generation=generation, reason=FAILED, message=error)
+
+
+def unplug_refused(generation: int, why: str) -> Resizing:
+    """What was to be unplugged stays."""
+    return Resizing(generation=generation, reason=UNPLUG_REFUSED, message=why)
+
+
+def _half(parts: HalfPlugged) -> str:
+    said = [f"CPUs {parts.offline_cpus} are there and offline"] if parts.offline_cpus else []
+    if parts.offline_blocks:
+        said.append(f"{len(parts.offline_blocks)} blocks of memory are there and offline")
+    return "; ".join(said)
+
+
+def _exceeded(plan: ResizePlan, victim: Victim) -> str:
+    if not victim.resource:
+        return f"{victim.reason} after {sizes(plan)}"
+    had, has = (_offered(size.allocatable, victim.resource) for size in (plan.was, plan.view))
+    return f"the node has {has} of {victim.resource} for pods and had {had} (generation {plan.generation.number})"
+
+
+def _offered(allocatable: Mapping[str, Quantity], resource: str) -> str:
+    return str(allocatable.get(resource, ZERO))
+
+
+def _node(node: str, kind: str, reason: str, message: str) -> RecordEvent:
+    about = {"kind": "Node", "apiVersion": "v1", "name": node}
+    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=_COMPONENT)
+
+
+def _pod(uid: str, namespace: str, name: str, said: tuple[str, str, str]) -> RecordEvent:
+    about = {"kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid}
+    kind, reason, message = said
+    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=_COMPONENT)
