@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from flexlet.core.managers.cpu import files as cpu_files
+from flexlet.core.managers.memory import files as memory_files
 from flexlet.core.managers.state import Managers
 
 CPU_FILE: Final = "cpu_manager_state"
@@ -28,4 +30,7 @@ class Files(msgspec.Struct, frozen=True, kw_only=True):
 
 def texts(managers: Managers) -> Files:
     """What the files must hold, each in the version in which it was found."""
-    raise NotImplementedError(managers)
+    return Files(
+        cpu=cpu_files.write(managers.cpu, managers.cpu_version),
+        memory=memory_files.write(managers.memory, managers.memory_version),
+    )

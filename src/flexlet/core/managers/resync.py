@@ -1,39 +1,32 @@
 """The books after the machine changed under running pods, in both directions.
 
 Nobody is moved to a better place: a container keeps what still exists and gets a replacement for the rest. Only
-who cannot be served any more is a victim.
+who cannot be served any more is a victim, and what a victim leaves is there for the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
-from flexlet.api.cpuset import CpuSet
 from flexlet.core.machine.machine import Machine
 from flexlet.core.managers.claims import PodClaim
+from flexlet.core.managers.cpu import resync as cpu_resync
+from flexlet.core.managers.cpu.ground import Ground
+from flexlet.core.managers.cpu.outcome import Move, Outcome, Write
+from flexlet.core.managers.hints import Hint
+from flexlet.core.managers.memory import reserving, tables
+from flexlet.core.managers.memory.refit import Refit, refit
 from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.managers.starting import room
 from flexlet.core.managers.state import Managers, Refusal
+from flexlet.core.managers.topology import nodes
+from flexlet.core.managers.writes import writes
 
-RESERVED_CPUS_MISSING: Final = "ReservedCPUsMissing"
 TOO_MANY_NUMA_NODES: Final = "TooManyNUMANodes"
+CRITICAL_OVER_CAPACITY: Final = "CriticalOverCapacity"
 
-
-class Move(msgspec.Struct, frozen=True):
-    """A container that was given other CPUs, or other NUMA nodes for its memory."""
-
-    uid: str
-    container: str
-    before: CpuSet
-    after: CpuSet
-
-
-class Write(msgspec.Struct, frozen=True):
-    """A CPU set that a container must be given now."""
-
-    uid: str
-    container: str
-    cpus: CpuSet
+__all__ = ["CRITICAL_OVER_CAPACITY", "TOO_MANY_NUMA_NODES", "Move", "Resynced", "Write", "resync"]
 
 
 class Resynced(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +36,16 @@ class Resynced(msgspec.Struct, frozen=True, kw_only=True):
     reassigned: tuple[Move, ...] = ()
     """Exclusive CPUs that were replaced (event ``ExclusiveCPUsReassigned``)."""
     victims: dict[str, Refusal] = {}
-    """By pod uid, in the order in which they lost."""
+    """By pod uid; they are out of the books."""
     moved_memory: tuple[Move, ...] = ()
     """Memory that must move (``cpuset.mems``)."""
     notes: tuple[str, ...] = ()
     """Reasons for the condition NodeResize."""
     cpusets: tuple[Write, ...] = ()
-    """Of survivors, in this order: sets that shrink come first, so that no CPU has two owners in between."""
+    """In this order: sets that shrink come first, so that no CPU has two owners in between.
+
+    Victims are in it too: until they are dead they run on the shared CPUs, for theirs may have a new owner.
+    """
 
 
 def resync(
@@ -58,10 +54,83 @@ def resync(
     before: Machine,
     after: Machine,
     holders: Sequence[PodClaim],
+    safe: frozenset[str] = frozenset(),
 ) -> Resynced:
     """The books for the machine as it is now.
 
-    `holders` are the pods that stay as far as the managers are not concerned, most important first. Whoever is in
-    the books and not among them gives everything back.
+    `holders` are the pods that stay as far as the managers are not concerned, most important first; those that are
+    terminating come last. Whoever is in the books and not among them gives everything back. `safe` pods (static,
+    critical) are never victims: without replacement they keep what is left.
     """
-    raise NotImplementedError(managers, settings, before, after, holders)
+    numa = nodes.aligned(settings, after, managers.numa)
+    known = msgspec.structs.replace(managers, numa=numa)
+    victims: dict[str, Refusal] = {}
+    while True:
+        staying = _without(holders, victims)
+        memory = _memory(known, settings, before, after, staying, safe)
+        cpu = _cpu(known, settings, before, after, _without(staying, memory.victims), safe)
+        if not cpu.victims:
+            break
+        victims |= cpu.victims  # Their memory is free now: look again who has room.
+    victims |= memory.victims
+    done = msgspec.structs.replace(
+        known, cpu=cpu.state, memory=memory.state, hints=_hints(known, _without(holders, victims))
+    )
+    too_wide = (TOO_MANY_NUMA_NODES,) if nodes.is_too_wide(settings, after) else ()
+    critical = (CRITICAL_OVER_CAPACITY,) if memory.unbound else ()
+    return Resynced(
+        managers=done,
+        reassigned=cpu.reassigned,
+        victims=_in_order(victims, holders),
+        moved_memory=tuple(Move(each.uid, each.container, each.before, each.after) for each in memory.moved),
+        notes=(*cpu.notes, *too_wide, *critical),
+        cpusets=writes(managers.cpu, done.cpu, holders, victims) if settings.pins_cpus else (),
+    )
+
+
+def _memory(
+    managers: Managers,
+    settings: ManagerSettings,
+    before: Machine,
+    after: Machine,
+    staying: Sequence[PodClaim],
+    safe: frozenset[str],
+) -> Refit:
+    if not settings.pins_memory:
+        return Refit(state=managers.memory)
+    shares = reserving.resized(settings, before, after, managers.memory.nodes)
+    return refit(managers.memory, tables.empty(after, shares), room(settings, managers.numa), staying, safe)
+
+
+def _cpu(
+    managers: Managers,
+    settings: ManagerSettings,
+    before: Machine,
+    after: Machine,
+    staying: Sequence[PodClaim],
+    safe: frozenset[str],
+) -> Outcome:
+    if not settings.pins_cpus:
+        return Outcome(state=managers.cpu)
+    ground = Ground(after, settings, managers.numa)
+    return cpu_resync.resync(managers.cpu, ground, staying, before=before, safe=safe)
+
+
+def _hints(managers: Managers, staying: Iterable[PodClaim]) -> dict[str, dict[str, Hint]]:
+    """What was agreed on, less what names a node that is gone."""
+    kept = {claim.uid: managers.hints[claim.uid] for claim in staying if claim.uid in managers.hints}
+    return {
+        uid: {
+            name: hint for name, hint in hints.items() if all(node in managers.numa for node in hint.nodes or ())
+        }
+        for uid, hints in kept.items()
+    }
+
+
+def _without(claims: Sequence[PodClaim], victims: dict[str, Refusal]) -> list[PodClaim]:
+    return [claim for claim in claims if claim.uid not in victims]
+
+
+def _in_order(victims: dict[str, Refusal], holders: Sequence[PodClaim]) -> dict[str, Refusal]:
+    """The most important first."""
+    return {claim.uid: victims[claim.uid] for claim in holders if claim.uid in victims}

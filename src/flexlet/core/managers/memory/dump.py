@@ -1,4 +1,4 @@
-"""The checksum of ``memory_manager_state``: FNV-1a over the struct as Go's dumper shows it, names and types included.
+"""The checksum of ``memory_manager_state``: FNV-1a over the struct as Go's dumper shows it, with names and types.
 
 It is always taken under the struct's first name, whatever the version; for some months kubelets used another one.
 """

@@ -116,7 +116,7 @@ def _weights(machine: Machine, nodes: Nodes) -> dict[int, int]:
 
 
 def spread(shares: Shares, missing: Mapping[str, int], weights: Mapping[int, int]) -> Shares:
-    """The shares with the difference on the nodes that have a weight, in proportion; the rest is the last one's."""
+    """The shares with the difference on the nodes with a weight, in proportion; the last one gets the rest."""
     heavy = [node for node in sorted(weights) if weights[node]]
     result = {node: dict(limits) for node, limits in shares.items()}
     for kind, difference in missing.items():

@@ -1,7 +1,7 @@
 """The memory manager's book of a node that starts.
 
-The kubelet compares its file with the machine byte for byte, and does not start if anything differs; memory differs
-after a mere reboot. Here whatever differs is mended, and said.
+The kubelet compares its file with the machine byte for byte, and does not start if anything differs; memory
+differs after a mere reboot. Here whatever differs is mended, and said.
 """
 
 from collections.abc import Sequence
