@@ -218,4 +218,5 @@ class SimulatedNode:
             resolv_conf="nameserver 192.0.2.53\n",
             hosts_file="127.0.0.1 localhost\n",
             max_pods=config.max_pods,
+            managers=uses.manager_settings(config),
         )

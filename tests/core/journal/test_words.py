@@ -140,6 +140,7 @@ def test_a_probe_is_noted_when_its_answer_is_another() -> None:
 @pytest.mark.parametrize(
     ("deed", "text"),
     [
+        (deeds.SetCpus(uid=UID, container="app", container_id="x", cpus="0,3"), "move app to CPUs 0,3"),
         (deeds.SaveAllocation(uid=UID, allocation=of_spec(POD)), "allocate app cpu 500m/1, memory 64Mi"),
         (deeds.StartContainer(uid=UID, container="app", attempt=2, sandbox_id="s", image_ref="i",
                               actuated=of_spec(POD)), "start app (attempt 2)"),

@@ -148,6 +148,7 @@ async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
         name=options.name,
         cgroups=uses.cgroup_settings(config),
         gates=gates,
+        managers=uses.manager_settings(config),
         driver=driver,
         root=str(options.root),
         pod_logs=config.pod_logs_dir,

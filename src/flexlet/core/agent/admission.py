@@ -5,6 +5,8 @@ its reason and never touches the runtime. Pods are asked in the order of their c
 what they were granted. A pod that was let in before stays, whatever became of the node meanwhile: an agent that
 restarts touches nothing that runs. (Kubernetes 1.36.3 asks again, and ends who no longer fits.)
 
+The resource managers are asked in the middle; if a later check refuses, nothing of the pod is in their books.
+
 A critical pod without room is not refused if others can make way; it stays undecided until they are gone.
 """
 
@@ -14,11 +16,13 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import Pod
+from flexlet.core.agent import managing
 from flexlet.core.agent.containers import security, sysctls
 from flexlet.core.agent.observations import API
 from flexlet.core.agent.record import REJECTED, UNDECIDED, PodRecord
 from flexlet.core.agent.world import World, active
 from flexlet.core.critical import is_critical
+from flexlet.core.managers.state import Managers, Refusal
 from flexlet.core.resize import admit, neighbours, preemption, room
 from flexlet.core.resize.allocation import Allocation, applied, of_spec
 from flexlet.core.resize.neighbours import Neighbour
@@ -36,9 +40,10 @@ _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 class Admitted(msgspec.Struct, frozen=True, tag=True):
-    """The pod may run with this allocation."""
+    """The pod may run with this allocation, and these are the managers' books then."""
 
     allocation: Allocation
+    managers: Managers = Managers()
 
 
 class Rejected(msgspec.Struct, frozen=True, tag=True):
@@ -48,7 +53,11 @@ class Rejected(msgspec.Struct, frozen=True, tag=True):
     message: str
 
 
-Verdict = Admitted | Rejected | Preempting
+class Later(msgspec.Struct, frozen=True, tag=True):
+    """Nobody can say yet: what is held may turn out to be free."""
+
+
+Verdict = Admitted | Rejected | Preempting | Later
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -76,12 +85,20 @@ def undecided(world: World) -> list[PodRecord]:
 def ask(record: PodRecord, world: World) -> Verdict:
     """The node's answer to one pod."""
     if record.allocation is not None:
-        return Admitted(record.allocation)
+        return Admitted(record.allocation, managing.placed_again(record, record.allocation, world))
     gates = world.setup.gates
     allocation = of_spec(record.pod, gates)
     asked = Asked(applied(record.pod, allocation, gates), record, world, _others(record, world))
-    refusal = next((found for check in CHECKS if (found := check(asked)) is not None), None)
-    return Admitted(allocation) if refusal is None else refusal
+    if (refusal := _first(BEFORE_PLACING, asked)) is not None:
+        return refusal
+    placed = managing.placed(asked.pod, world)
+    if isinstance(placed, Refusal):
+        return Later() if managing.may_leave(world) else Rejected(placed.reason, placed.message)
+    return _first(AFTER_PLACING, asked) or Admitted(allocation, placed)
+
+
+def _first(checks: tuple["Check", ...], asked: Asked) -> Rejected | Preempting | None:
+    return next((found for check in checks if (found := check(asked)) is not None), None)
 
 
 def _others(record: PodRecord, world: World) -> tuple[Neighbour, ...]:
@@ -246,10 +263,8 @@ def _staying(asked: Asked) -> Rejected | None:
 
 
 _PLACE: Final = (_affinity, _name, _ports, _taints)
-CHECKS: Final[tuple[Check, ...]] = (
-    _supported,
-    _unpressed,
-    _sysctls,
+BEFORE_PLACING: Final[tuple[Check, ...]] = (_supported, _unpressed, _sysctls)
+AFTER_PLACING: Final[tuple[Check, ...]] = (
     _platform,
     _groups,
     _general,

@@ -217,6 +217,22 @@ class TakeStep(Deed, frozen=True, kw_only=True):
         return "resize"
 
 
+class SetCpus(Deed, frozen=True, kw_only=True):
+    """Give a running container other CPUs, and other NUMA nodes for its memory if `mems` says so."""
+
+    container: str
+    container_id: str
+    cpus: str
+    mems: str = ""
+    unlimited: bool = False
+    """Whether the CPUs are its own, so that no quota must hold it back."""
+
+    @property
+    def key(self) -> str:
+        """By run."""
+        return f"cpus/{self.container_id}"
+
+
 class RunProbe(Deed, frozen=True, kw_only=True):
     """Ask a container how it is."""
 
@@ -268,6 +284,7 @@ PodDeed = (
     | RunPreStop
     | RemoveContainer
     | TakeStep
+    | SetCpus
     | RunProbe
     | ReportStatus
     | FinishDelete

@@ -10,7 +10,7 @@ import msgspec
 
 from flexlet.api.units import PodUid
 from flexlet.core.actions import RecordEvent
-from flexlet.core.agent import admission
+from flexlet.core.agent import admission, managing, pinning
 from flexlet.core.agent.admission import Admitted, Rejected
 from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.observations import Done, Finished
@@ -47,8 +47,10 @@ def settle(world: World, now: float) -> Settlement:
     if not world.listed:
         return Settlement(world=world)
     house = _House(world, now)
+    house.let_go()
     house.admit()
     house.resize()
+    house.pin()
     return house.settlement()
 
 
@@ -65,6 +67,8 @@ def granted(world: World, finished: Finished, now: float) -> Settlement:
         retries = {**record.retries, deed.key: Backoff(delay_s=_RETRY_S, since=now)}
         record = msgspec.structs.replace(record, retries=retries)
         world = msgspec.structs.replace(world, look_again_at=now + _RETRY_S)
+        if record.allocation is None:
+            world = managing.without(world, record.uid)
     elif record.admission == ADMITTED:
         granted_pod = applied(record.pod, deed.allocation, world.setup.gates)
         told = (events.started(granted_pod, deed.generation),)
@@ -107,13 +111,19 @@ class _House:
             infeasible=self.infeasible,
         )
 
+    def let_go(self) -> None:
+        """Who has ended gives back what was its own."""
+        for uid in managing.leavers(self.world):
+            self.world = managing.without(self.world, uid)
+
     def admit(self) -> None:
         for record in admission.undecided(self.world):
             if self._is_held_back(record):
                 continue
             verdict = admission.ask(record, self.world)
             match verdict:
-                case Admitted(allocation=allocation):
+                case Admitted(allocation=allocation, managers=managers):
+                    self.world = self.world.managed(managers)
                     self._grant(record, allocation)
                 case Rejected():
                     self._reject(record, verdict)
@@ -127,6 +137,21 @@ class _House:
             return False
         self.again_at.append(wait.ends_at)
         return True
+
+    def pin(self) -> None:
+        """Bring running containers to the CPUs that the books say, now that everybody was asked."""
+        if not managing.is_on(self.world.setup):
+            return
+        for record in list(managing.owners(self.world)):
+            names = frozenset(self.world.managers.cpu.entries.get(record.uid, ()))
+            self._put(msgspec.structs.replace(record, exclusive=names, settled=None))
+        found = pinning.due(self.world, self.now)
+        if found.again_at is not None:
+            self.again_at.append(found.again_at)
+        for deed in found.deeds:
+            record = self.world.pods[deed.uid]
+            self._put(msgspec.structs.replace(record, underway={**record.underway, deed.key: self.now}))
+            self.deeds.append(deed)
 
     def resize(self) -> None:
         world = self.world
@@ -188,7 +213,13 @@ def _asks(facts: pending.PodFacts, world: World) -> bool:
 def _view(world: World) -> pending.World:
     """The pods as the waiting list sees them: those that were let in."""
     setup = world.setup
-    rules = NodeRules(gates=setup.gates, cgroups=setup.cgroups, swap_controller=setup.host.swap_controller)
+    rules = NodeRules(
+        gates=setup.gates,
+        cgroups=setup.cgroups,
+        swap_controller=setup.host.swap_controller,
+        cpu_manager_policy=setup.managers.cpu_policy,
+        memory_manager_policy=setup.managers.memory_policy,
+    )
     return pending.World(
         node=admit.NodeFacts(
             allocatable=setup.allocatable,

@@ -88,6 +88,13 @@ class ProbeState(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the run was given up: no more questions until the next run."""
 
 
+class Pin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a container is kept: CPUs and NUMA nodes as the kernel lists them, empty for anywhere."""
+
+    cpus: str = ""
+    mems: str = ""
+
+
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """All that the agent knows of one pod."""
 
@@ -117,6 +124,10 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Steps of the present attempt that were done; one that is due again was not taken by the kernel."""
     unverified: bool = False
     """Whether steps were done since the pod was last looked at."""
+    exclusive: frozenset[str] = frozenset()
+    """Containers that have CPUs of their own."""
+    pinned: dict[str, Pin] = {}
+    """Runs that were given other CPUs or NUMA nodes since they were made, by id."""
     settled: tuple[Allocation, Allocation, PodCgroup | None, frozenset[str]] | None = None
     """Allocated, actuated, cgroup and running containers for which nothing is left to do."""
 

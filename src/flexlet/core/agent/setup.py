@@ -9,6 +9,8 @@ from flexlet.api.units import Bytes
 from flexlet.core.cgroups.paths import CGROUPFS
 from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings, Host
 from flexlet.core.gates import Gates
+from flexlet.core.machine.machine import Machine
+from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.resize.allocation import DEFAULT_GATES
 from flexlet.core.runtime.shown import RuntimeHandler
 
@@ -42,6 +44,8 @@ class NodeSetup(msgspec.Struct, frozen=True, kw_only=True):
     host: Host = Host(memory=Bytes(0))
     cgroups: CgroupSettings = DEFAULTS
     gates: Gates = DEFAULT_GATES
+    machine: Machine = Machine()
+    managers: ManagerSettings = ManagerSettings()
     driver: str = CGROUPFS
     root: str = ROOT
     pod_logs: str = POD_LOGS

@@ -13,6 +13,7 @@ from flexlet.api.nodepod import NodePod
 from flexlet.core.agent.observations import PodSeen
 from flexlet.core.agent.record import ADMITTED, UNDECIDED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.managers.state import Managers
 from flexlet.core.resize import conditions, triggers
 from flexlet.core.resize.allocation import NOTHING, Allocation
 from flexlet.core.resize.conditions import RESIZE_IN_PROGRESS
@@ -40,6 +41,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     remembered: Mapping[str, Remembered] = {}
     listed: bool = False
     """Whether every source of pods has been heard; nobody is admitted before that."""
+    complete: bool = False
+    """Whether pods that only the runtime knows have been met too: a stranger in the books has ended."""
+    managers: Managers = Managers()
+    """The books of the resource managers; a grant is in them the moment it is decided."""
     pressures: tuple[str, ...] = ()
     shutting_down: bool = False
 
@@ -56,6 +61,10 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """The world without some pods."""
         gone = frozenset(uids)
         return msgspec.structs.replace(self, pods={k: v for k, v in self.pods.items() if k not in gone})
+
+    def managed(self, managers: Managers) -> "World":
+        """The world with other books."""
+        return self if managers is self.managers else msgspec.structs.replace(self, managers=managers)
 
     def because(self, trigger: str | None) -> "World":
         """The world in which waiting resizes shall be looked at; the first reason is kept."""

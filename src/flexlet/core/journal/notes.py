@@ -40,6 +40,7 @@ _FIELDS: Final[dict[type[deeds.Deed], tuple[str, ...]]] = {
     deeds.RunPreStop: ("container", "grace_s"),
     deeds.RemoveContainer: ("container",),
     deeds.RunProbe: ("container", "kind"),
+    deeds.SetCpus: ("container", "cpus", "mems"),
 }
 _LISTS: Final = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 

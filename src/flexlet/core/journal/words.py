@@ -23,6 +23,7 @@ _FINISHED: Final = {
     "RunPreStop": "the preStop hook of {container} is done",
     "RemoveContainer": "an ended run of {container} is gone",
     "TakeStep": "{subject} is changed",
+    "SetCpus": "{container} is on CPUs {cpus}",
     "ReportStatus": "the API knows the status",
     "FinishDelete": "the API has let the pod go",
     "RunProbe": "{kind} probe of {container}",
@@ -43,6 +44,7 @@ _DECIDED: Final = {
     "RunPreStop": "run the preStop hook of {container}",
     "RemoveContainer": "remove an ended run of {container}",
     "TakeStep": "resize {subject}: {change}",
+    "SetCpus": "move {container} to CPUs {cpus}",
     "FinishDelete": "tell the API to let the pod go",
 }
 

@@ -57,6 +57,7 @@ def pod_resources(
     *,
     settings: CgroupSettings = DEFAULTS,
     kernel: Kernel = HOST,
+    exclusive_cpus: bool = False,
 ) -> ResourceRequirements:
     """What the pod as a whole has; `pod` is as allocated, and until it runs that is the answer."""
     asked = _effective(pod)
@@ -65,7 +66,13 @@ def pod_resources(
     if cgroup is None:
         return previous or asked
     views = [pod] if actuated is None else [pod, applied(pod, actuated)]
-    found = [(written(cgroup, pods.pod_cgroup(view, settings), kernel), _effective(view)) for view in views]
+    found = [
+        (
+            written(cgroup, pods.pod_cgroup(view, settings, exclusive_cpus=exclusive_cpus), kernel),
+            _effective(view),
+        )
+        for view in views
+    ]
     before = previous or targets.EMPTY
     requests = {**asked.requests, CPU: _cpu_request(cgroup, found)}
     limits = {

@@ -25,6 +25,7 @@ from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.observations import Observation
 from flexlet.engine.agent import intake, present
+from flexlet.engine.agent.bookkeeping import Bookkeeping
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools, looking
 from flexlet.engine.agent.loop import AgentLoop, Witness
 from flexlet.engine.agent.selfview import SelfView
@@ -104,6 +105,7 @@ class Agent:
         selfview.changed = self._learned
         self.watching = Watching(tools.runtime, tools.clock, self._look)
         self.static = StaticPods(settings.name, static, self.loop, tools.runtime, tools.clock)
+        self.books = Bookkeeping(self.loop, tools, self.watching)
         self._cgroups = Cgroups(settings, tree, self.loop, selfview, tools)
         self._upkeep = Upkeep(self.loop, tools, self._cgroups, self.watching, self.decider, self.machine, pod_cidr)
         pods, nodes = self._feeds = (
@@ -127,6 +129,7 @@ class Agent:
         await self.tools.ledger.open()
         facts = await self.selfview.first()
         self._machine = facts.machine
+        self.books.check(self._machine)
         await self._cgroups.hold(self._machine)
         books = self.tools.ledger
         uids = {*books.allocated.uids(), *books.actuated.uids()}
@@ -140,7 +143,7 @@ class Agent:
         """Until cancelled."""
         services = Services(self.tools.cluster, self._clock, self.loop)
         first: list[Duty] = [self.loop, self._node_loop, self.selfview, self.static, self.watching, services]
-        then: list[Duty] = [self._mirror_loop, self._upkeep, *self._duties]
+        then: list[Duty] = [self._mirror_loop, self._upkeep, self.books, *self._duties]
         async with asyncio.TaskGroup() as group:
             for task in (*first, *self._feeds):
                 group.create_task(task.run())
@@ -163,19 +166,20 @@ class Agent:
     async def _hear_everybody(self, group: asyncio.TaskGroup) -> None:
         """Nobody is let in, and nobody is a stranger, before all pods of this node are known."""
         await self.static.read.wait()
+        await self.books.look()
         alarm = group.create_task(self._go_ahead())
         await self._heard_pods.wait()
         await self._heard_node.wait()
         alarm.cancel()
         self._upkeep.follow_node()
-        self.loop.tell(present.changed(listed=True))
+        self.loop.tell(self.books.listed)
         self.started.set()
 
     async def _go_ahead(self) -> None:
         """Static pods begin without the API."""
         await self._clock.sleep(_API_PATIENCE_S)
         if self.static.pods:
-            self.loop.tell(present.changed(listed=True))
+            self.loop.tell(lambda world: self.books.listed(world, heard=False))
 
     def _learned(self, facts: NodeFacts) -> None:
         """The node has looked at itself again."""

@@ -12,6 +12,7 @@ from typing import Final
 from flexlet.api.units import PodUid
 from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
+from flexlet.engine.agent.books import ManagerFiles
 from flexlet.engine.agent.replaced import Replaced
 from flexlet.errors import ConfigError, HostError
 from flexlet.ports.checkpoints import Checkpoints
@@ -92,6 +93,7 @@ class Ledger:
         self.allocated = Book(files, ALLOCATED)
         self.actuated = Book(files, ACTUATED)
         self.replaced = Replaced(files)
+        self.managers = ManagerFiles(files)
 
     async def open(self) -> None:
         """Read all; raises ConfigError that names the file and the remedy."""
@@ -99,6 +101,7 @@ class Ledger:
             await self.allocated.open()
             await self.actuated.open()
             await self.replaced.open()
+            await self.managers.open()
         except HostError as error:
             raise ConfigError(f"cannot read the node's records of pod resources: {error}") from error
 

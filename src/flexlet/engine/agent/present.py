@@ -24,6 +24,7 @@ def of_facts(facts: NodeFacts, settings: NodeSettings) -> Change:
     fields = {
         "allocatable": left,
         "host": _host(facts.machine, left),
+        "machine": facts.machine,
         "ips": tuple(each.address for each in facts.addresses if each.type == "InternalIP"),
         "runtime_ready": facts.runtime is not None and facts.runtime.condition("RuntimeReady").status,
         "network_ready": network is not None and network.status,

@@ -35,6 +35,11 @@ class Watching:
         """When the runtime last answered; the node is not well if that is long ago."""
 
     @property
+    def has_looked(self) -> bool:
+        """Whether the runtime has answered once."""
+        return self._seen is not None
+
+    @property
     def known(self) -> tuple[str, ...]:
         """Uids of all pods that the runtime had at the last look."""
         return tuple(self._seen or ())

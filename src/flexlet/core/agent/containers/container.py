@@ -7,9 +7,9 @@ from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.nodepod.handlers import Probe
 from flexlet.core.agent.containers import expansion, names, security
 from flexlet.core.agent.containers.contents import Problem
-from flexlet.core.agent.record import ImageState
+from flexlet.core.agent.record import ImageState, Pin
 from flexlet.core.agent.setup import NodeSetup
-from flexlet.core.cgroups.containers import container_resources
+from flexlet.core.cgroups.containers import RuntimeResources, container_resources
 from flexlet.core.runtime.configs import ContainerConfig, Mount
 from flexlet.errors import InvariantBroken
 
@@ -25,6 +25,10 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
     envs: tuple[tuple[str, str], ...] = ()
     mounts: tuple[Mount, ...] = ()
     target_id: str = ""
+    pin: Pin = Pin()
+    """The CPUs and NUMA nodes that it is kept on."""
+    exclusive: bool = False
+    """Whether these CPUs are its own, so that no quota must hold it back."""
 
 
 def named(pod: NodePod, name: str) -> NodeContainer:
@@ -71,9 +75,15 @@ def container_config(making: Making) -> ContainerConfig | Problem:
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,
-        resources=container_resources(pod, container, setup.host, setup.cgroups),
+        resources=_resources(making),
         security=context,
     )
+
+
+def _resources(making: Making) -> RuntimeResources:
+    pod, container, setup = making.pod, making.container, making.setup
+    amounts = container_resources(pod, container, setup.host, setup.cgroups, exclusive_cpus=making.exclusive)
+    return msgspec.structs.replace(amounts, cpuset_cpus=making.pin.cpus, cpuset_mems=making.pin.mems)
 
 
 def _annotations(pod: NodePod, container: NodeContainer, attempt: int) -> dict[str, str]:

@@ -24,6 +24,7 @@ from flexlet.core.agent.deeds import (
     RunPreStop,
     RunProbe,
     RunSandbox,
+    SetCpus,
     StartContainer,
     StopContainer,
     StopSandbox,
@@ -31,7 +32,7 @@ from flexlet.core.agent.deeds import (
 )
 from flexlet.core.agent.fold import containers, images, resizing
 from flexlet.core.agent.observations import Answer, Failed, Finished
-from flexlet.core.agent.record import PodRecord
+from flexlet.core.agent.record import Pin, PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.resize.events import WARNING
 from flexlet.core.resize.podcgroup import of_files
@@ -64,6 +65,8 @@ def finished(record: PodRecord, end: Finished, setup: NodeSetup, now: float) -> 
             return probing.answered(record, deed, answer, now)
         case ReportStatus():
             return _reported(record, deed, failure, now), ()
+        case SetCpus():
+            return _pinned(record, deed, failure, setup, now), ()
         case MountVolumes():
             return _mounted(record, deed, failure, end.began_at, now)
     if failure is not None:
@@ -116,6 +119,14 @@ def _reported(record: PodRecord, deed: ReportStatus, failure: Failed | None, now
     if failure is None or failure.reason in _TOLD_IN_VAIN:
         return replace(record, reported=deed.status)
     wait = delays.again(record.uid, deed.key, now)
+    return replace(record, retries={**record.retries, deed.key: wait})
+
+
+def _pinned(record: PodRecord, deed: SetCpus, failure: Failed | None, setup: NodeSetup, now: float) -> PodRecord:
+    """What was set is known from now on; a runtime that refused is asked again after a while."""
+    if failure is None:
+        return replace(record, pinned={**record.pinned, deed.container_id: Pin(cpus=deed.cpus, mems=deed.mems)})
+    wait = delays.again(record.uid, deed.key, now, setup.managers.reconcile_s)
     return replace(record, retries={**record.retries, deed.key: wait})
 
 

@@ -16,7 +16,7 @@ from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.names import COMPUTE
 from flexlet.core.runtime.shown import READY, Container
 
-_BY_ID: Final = frozenset({"stop", "remove", "hook"})
+_BY_ID: Final = frozenset({"stop", "remove", "hook", "cpus"})
 """Kinds of deeds that are about one run or sandbox, whose names never come back."""
 
 
@@ -40,6 +40,7 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         ips=_ips(record, look, setup),
         doomed={key: why for key, why in record.doomed.items() if key in alive},
         replaced=record.replaced & alive,
+        pinned={key: pin for key, pin in record.pinned.items() if key in alive},
         hooked=record.hooked & alive,
         stops={key: at for key, at in record.stops.items() if key in alive},
         stopped_sandboxes=record.stopped_sandboxes & sandboxes,

@@ -10,7 +10,7 @@ Follows `SyncPod` of kubelet and runtime manager in Kubernetes 1.36.3.
 
 from flexlet.api.nodepod import NodeContainer
 from flexlet.api.nodepod.volumes import Volume
-from flexlet.core.agent import delays, events, runs
+from flexlet.core.agent import delays, events, managing, runs
 from flexlet.core.agent.containers import dns
 from flexlet.core.agent.deeds import CreatePodCgroup, MountVolumes, RemoveContainer, RunSandbox
 from flexlet.core.agent.lifecycle import killing
@@ -79,7 +79,8 @@ def _make_cgroup(draft: Draft) -> bool:
     """Whether the rest may go on meanwhile."""
     if not killing.clear(draft, replaces=False):
         return False
-    values = pods.pod_cgroup(draft.allocated, draft.setup.cgroups)
+    exclusive = bool(managing.exclusive(draft.record, draft.setup))
+    values = pods.pod_cgroup(draft.allocated, draft.setup.cgroups, exclusive_cpus=exclusive)
     draft.issue(
         CreatePodCgroup(
             uid=draft.record.uid,

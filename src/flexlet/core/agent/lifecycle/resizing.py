@@ -10,7 +10,7 @@ while. Differences of the pod's cgroup alone, without a resize, are repaired, bu
 retried. Containers do not start while steps are due: they would not fit into a cgroup that has not grown yet.
 """
 
-from flexlet.core.agent import delays, setbacks
+from flexlet.core.agent import delays, managing, setbacks
 from flexlet.core.agent.deeds import Inspect, TakeStep
 from flexlet.core.agent.lifecycle import killing, stopping, telling
 from flexlet.core.agent.lifecycle.draft import Draft
@@ -127,6 +127,7 @@ def _facts(draft: Draft, running: dict[str, Container]) -> Facts:
         settings=setup.cgroups,
         kernel=Kernel(page_size=setup.host.page_size, driver=setup.driver),
         gates=setup.gates,
+        exclusive_cpus=managing.exclusive(record, setup),
     )
 
 

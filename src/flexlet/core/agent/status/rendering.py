@@ -11,7 +11,7 @@ from typing import Any, cast
 from flexlet.api import age
 from flexlet.api.nodepod import NodePod
 from flexlet.api.pod import ResourceRequirements
-from flexlet.core.agent import runs
+from flexlet.core.agent import managing, runs
 from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
@@ -58,6 +58,7 @@ def _resources(record: PodRecord, allocated: NodePod, setup: NodeSetup) -> Resou
         previous,
         settings=setup.cgroups,
         kernel=Kernel(driver=setup.driver),
+        exclusive_cpus=bool(managing.exclusive(record, setup)),
     )
 
 

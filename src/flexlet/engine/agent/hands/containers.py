@@ -8,6 +8,7 @@ from typing import Final
 
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.status import ApiError
+from flexlet.core.agent import managing, pinning
 from flexlet.core.agent.containers import container as making
 from flexlet.core.agent.containers import environment, hosts, mounts, names, sandbox
 from flexlet.core.agent.containers.contents import Problem
@@ -38,6 +39,7 @@ async def start(tools: Tools, deed: StartContainer, record: PodRecord, world: Wo
         around = sandbox.sandbox_config(pod, world.setup, 0)
         if isinstance(around, Problem):
             return _unconfigured(around.message)
+        await tools.ledger.managers.keep()
         await tools.ledger.actuated.put(record.pod_uid, _recorded(tools, deed, record))
     except (ApiError, HostError) as error:
         return _unconfigured(str(error))
@@ -85,6 +87,8 @@ async def _config(
             envs=envs,
             mounts=listed,
             target_id=target_id,
+            pin=pinning.wanted(world, record.uid, container.name),
+            exclusive=container.name in managing.exclusive(record, world.setup),
         )
     )
 

@@ -18,7 +18,8 @@ from flexlet.errors import RuntimeFault
 
 
 async def save_allocation(tools: Tools, deed: SaveAllocation, record: PodRecord, _: World) -> Outcome:
-    """Write a grant to disk."""
+    """Write a grant to disk, its place in the managers' books first."""
+    await tools.ledger.managers.keep()
     await tools.ledger.allocated.put(record.pod_uid, deed.allocation)
     return Done()
 

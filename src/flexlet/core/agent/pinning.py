@@ -1,0 +1,139 @@
+"""Give running containers the CPUs and the NUMA nodes that the books say.
+
+What a container has is what the runtime was last asked for; one of which that is unknown may run anywhere. While
+sets change, no CPU has two owners if that can be helped: a container that gains CPUs waits until those who lose
+them have let go, and meanwhile gives up what it loses itself. One that cannot be changed now (the runtime refused)
+is asked again later and holds nobody up.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from flexlet.api.cpuset import CpuSet
+from flexlet.core.agent import managing
+from flexlet.core.agent.deeds import SetCpus
+from flexlet.core.agent.record import Pin, PodRecord
+from flexlet.core.agent.world import World
+from flexlet.core.managers import placing
+from flexlet.core.runtime.shown import Container
+
+
+class Pinning(msgspec.Struct, frozen=True):
+    """What to do now, and when to ask again those who refused."""
+
+    deeds: tuple[SetCpus, ...] = ()
+    again_at: float | None = None
+
+
+def wanted(world: World, uid: str, container: str) -> Pin:
+    """What the books say of a container; the empty text if they say nothing."""
+    settings, books = world.setup.managers, world.managers
+    cpus = placing.cpus_of(books, settings, uid, container)
+    mems = placing.nodes_of(books, settings, uid, container)
+    return Pin(cpus=str(cpus or ""), mems=str(mems or ""))
+
+
+def due(world: World, now: float) -> Pinning:
+    """The containers that must be changed now."""
+    settings = world.setup.managers
+    if not (settings.pins_cpus or settings.pins_memory) or not world.setup.runtime_ready:
+        return Pinning()
+    cases = list(_cases(world))
+    held_back = [each.retry_at for each in cases if each.retry_at > now]
+    ready = [each for each in cases if each.retry_at <= now]
+    again_at = min(held_back, default=None)
+    return Pinning(tuple(_deeds(ready)), again_at)
+
+
+class _Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A running container that has something else than it should."""
+
+    record: PodRecord
+    run: Container
+    has: CpuSet
+    wants: CpuSet
+    mems: str
+    unlimited: bool
+
+    @property
+    def key(self) -> str:
+        return f"cpus/{self.run.id}"
+
+    @property
+    def retry_at(self) -> float:
+        wait = self.record.retries.get(self.key)
+        return 0.0 if wait is None else wait.ends_at
+
+    @property
+    def is_underway(self) -> bool:
+        return self.key in self.record.underway
+
+    def deed(self, cpus: CpuSet) -> SetCpus:
+        return SetCpus(
+            uid=self.record.uid,
+            container=self.run.name,
+            container_id=self.run.id,
+            cpus=str(cpus),
+            mems=self.mems,
+            unlimited=self.unlimited,
+        )
+
+
+def _cases(world: World) -> Iterator[_Case]:
+    shared = wanted(world, "", "")
+    online = world.setup.machine.online
+    for uid, record in world.pods.items():
+        if record.shown is None or record.stopped:
+            continue
+        is_placed = world.managers.placed(uid)
+        for run in record.shown.running:
+            wants = wanted(world, uid, run.name) if is_placed else shared
+            has = _has(record, run)
+            if not _differs(has, wants):
+                continue
+            yield _Case(
+                record=record,
+                run=run,
+                has=CpuSet.parse(has.cpus) or online,
+                wants=CpuSet.parse(wants.cpus or has.cpus),
+                mems=wants.mems,
+                unlimited=run.name in managing.exclusive(record, world.setup),
+            )
+
+
+def _has(record: PodRecord, run: Container) -> Pin:
+    if run.id in record.pinned:
+        return record.pinned[run.id]
+    known = run.resources
+    return Pin() if known is None else Pin(cpus=known.cpuset_cpus, mems=known.cpuset_mems)
+
+
+def _differs(has: Pin, wants: Pin) -> bool:
+    """Whether anything is wanted that is not there; what nobody has an opinion about stays as it is."""
+    return bool((wants.cpus and wants.cpus != has.cpus) or (wants.mems and wants.mems != has.mems))
+
+
+def _deeds(cases: list[_Case]) -> Iterator[SetCpus]:
+    leaving = _union(case.has - case.wants for case in cases)
+    blocked: list[_Case] = []
+    is_busy = False
+    for case in cases:
+        if case.is_underway:
+            is_busy = True
+            continue
+        kept = case.has & case.wants
+        if not (case.wants - case.has) & leaving:
+            is_busy = True
+            yield case.deed(case.wants)
+        elif kept and kept != case.has:
+            is_busy = True
+            yield case.deed(kept)
+        else:
+            blocked.append(case)
+    # Nobody can go first if sets are exchanged whole; then all go at once.
+    yield from () if is_busy else (case.deed(case.wants) for case in blocked)
+
+
+def _union(sets: Iterable[CpuSet]) -> CpuSet:
+    return CpuSet.of(cpu for each in sets for cpu in each)
