@@ -23,10 +23,19 @@ from flexlet.core.managers.state import Managers, Refusal
 from flexlet.core.managers.topology import nodes
 from flexlet.core.managers.writes import writes
 
+RESERVED_CPUS_MISSING: Final = "ReservedCPUsMissing"
 TOO_MANY_NUMA_NODES: Final = "TooManyNUMANodes"
 CRITICAL_OVER_CAPACITY: Final = "CriticalOverCapacity"
 
-__all__ = ["CRITICAL_OVER_CAPACITY", "TOO_MANY_NUMA_NODES", "Move", "Resynced", "Write", "resync"]
+__all__ = [
+    "CRITICAL_OVER_CAPACITY",
+    "RESERVED_CPUS_MISSING",
+    "TOO_MANY_NUMA_NODES",
+    "Move",
+    "Resynced",
+    "Write",
+    "resync",
+]
 
 
 class Resynced(msgspec.Struct, frozen=True, kw_only=True):
