@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "up": ("flexlet.cli.up", "up", "Start a small cluster in one process."),
     "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
+    "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
     "explain": ("flexlet.cli.explain", "explain", "Tell why a pod is as it is, from its node's journal."),
     "print-manifests": (
         "flexlet.cli.manifests",

@@ -52,8 +52,8 @@ def print_manifests(
 ) -> None:
     """Print what kubectl apply -f - makes of a cluster one whose nodes' sizes are wishes.
 
-    The NodeSize kind, the balloons' priority class, accounts, roles, and a guard made of admission policies: tenants
-    can neither use the balloons' class, nor label pods as balloons, nor resize, evict or delete one.
+    The NodeSize kind, the balloons' priority class, accounts, roles, and a guard made of admission policies:
+    tenants can neither use the balloons' class, nor label pods as balloons, nor resize, evict or delete one.
     """
     chosen = parts or tuple(part for part in PARTS if part != "controllers" or image)
     if "controllers" in chosen and not image:

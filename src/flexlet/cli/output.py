@@ -33,3 +33,14 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
 def say(text: str) -> None:
     """Talk goes to stderr; stdout is for data."""
     click.echo(text, err=True)
+
+
+def print_lines(lines: Sequence[str]) -> None:
+    """Lines on stdout; bars are painted if a terminal shows them."""
+    if not sys.stdout.isatty():
+        for line in lines:
+            print(line)
+        return
+    from flexlet.cli.paint import paint
+
+    paint(lines)

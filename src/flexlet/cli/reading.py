@@ -1,0 +1,91 @@
+"""What commands ask a cluster for."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from flexlet.api import decode
+from flexlet.api.node import Node
+from flexlet.api.pod import Pod
+from flexlet.api.status import NotFound
+from flexlet.cli.connection import connect
+from flexlet.core.nodesize import names
+from flexlet.core.nodesize.objects import NodeSize
+from flexlet.core.sizes import node as detail
+from flexlet.core.sizes import nodes, pods
+from flexlet.core.sizes.node import Event, NodeDetails
+from flexlet.core.sizes.nodes import NodeSizes
+from flexlet.core.sizes.pods import PodSizes
+from flexlet.errors import ConfigError
+from flexlet.ports.cluster import EVENTS, NODES, PODS, Cluster, Ref
+
+NODE_SIZES: Final = Ref(*names.NODE_SIZES)
+FLEX_VMS: Final = Ref("vm.flexlet.io", "v1alpha1", "flexvms")
+
+T = TypeVar("T")
+
+
+async def of_cluster(kubeconfig: str | None, ask: Callable[[Cluster], Awaitable[T]]) -> T:
+    """Connect, ask, hang up."""
+    async with connect(kubeconfig) as cluster:
+        return await ask(cluster)
+
+
+async def node_sizes(cluster: Cluster) -> list[NodeSizes]:
+    """All nodes with what is on them."""
+    return nodes.of_nodes(await listed(cluster, NODES, Node), await listed(cluster, PODS, Pod))
+
+
+async def node_details(cluster: Cluster, name: str) -> NodeDetails:
+    """One node with all that belongs to it."""
+    node = await get_node(cluster, name)
+    held = await listed(cluster, PODS, Pod, field_selector=f"spec.nodeName={name}")
+    return detail.details(node, held, await get_wish(cluster, name), await node_events(cluster, name))
+
+
+async def pod_sizes(cluster: Cluster, namespace: str) -> list[PodSizes]:
+    """The pods of a namespace, or all."""
+    return pods.of_pods(await listed(cluster, PODS, Pod, namespace))
+
+
+async def vms(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
+    """The FlexVMs of a namespace, or all; ConfigError where the kind is not known."""
+    try:
+        listing = await cluster.list(FLEX_VMS, namespace)
+    except NotFound:
+        raise ConfigError("this cluster has no kind FlexVM (vm.flexlet.io/v1alpha1), so it has no VMs") from None
+    return [msgspec.json.decode(item) for item in listing.items]
+
+
+async def get_node(cluster: Cluster, name: str) -> Node:
+    """A node; ConfigError names those there are."""
+    try:
+        return decode.from_json(await cluster.get(NODES, "", name), Node)
+    except NotFound:
+        known = sorted(each.metadata.name for each in await listed(cluster, NODES, Node))
+        hint = f"there are {', '.join(known)}" if known else "the cluster has no nodes"
+        raise ConfigError(f"there is no node {name}: {hint}") from None
+
+
+async def get_wish(cluster: Cluster, name: str) -> NodeSize | None:
+    """The NodeSize of a node, None if there is none or the kind is not known."""
+    try:
+        return decode.from_json(await cluster.get(NODE_SIZES, "", name), NodeSize)
+    except NotFound:
+        return None
+
+
+async def node_events(cluster: Cluster, name: str) -> list[Event]:
+    """What was told about a node and about its size."""
+    about = f"involvedObject.name={name}"
+    told = await listed(cluster, EVENTS, Event, field_selector=about)
+    return [each for each in told if each.involved_object.get("kind") in {"Node", names.KIND}]
+
+
+async def listed(
+    cluster: Cluster, ref: Ref, kind: type[T], namespace: str = "", *, field_selector: str = ""
+) -> list[T]:
+    """The objects of a list, decoded."""
+    listing = await cluster.list(ref, namespace, field_selector=field_selector)
+    return [decode.from_json(item, kind) for item in listing.items]
