@@ -92,9 +92,7 @@ def plan(
         return idle
     sizes = tuple(_view(each.machine, situation) for each in (before, last))
     view = _view(machine, situation)
-    settled = settle(
-        last.machine, machine, view, situation, shrank=any(c.direction == "decrease" for c in changes)
-    )
+    settled = settle(last.machine, machine, view, situation, shrank=_has_less(sizes, view, situation))
     return ResizePlan(
         before=last,
         generation=following,
@@ -160,8 +158,8 @@ def _steps(
     yield from tuned if squeezed else ()
     if settled.resynced.managers != situation.managers:
         yield SaveManagers(managers=settled.resynced.managers)
-    if settled.resynced.cpusets or settled.resynced.moved_memory:
-        yield PinContainers(cpusets=settled.resynced.cpusets, memory=settled.resynced.moved_memory)
+    if settled.cpusets or settled.resynced.moved_memory:
+        yield PinContainers(cpusets=settled.cpusets, memory=settled.resynced.moved_memory)
     yield Publish(
         generation=generation,
         view=view,

@@ -13,7 +13,7 @@ from flexlet.api.units import Bytes
 from flexlet.core.cgroups.paths import CGROUPFS
 from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings
 from flexlet.core.hotplug import victims
-from flexlet.core.hotplug.readmission import CRITICAL_OVER_CAPACITY, Readmission, in_order, readmitted
+from flexlet.core.hotplug.readmission import Readmission, in_order, readmitted
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
@@ -21,13 +21,18 @@ from flexlet.core.hotplug.view import NodeView
 from flexlet.core.machine.machine import Machine
 from flexlet.core.managers import resync as books
 from flexlet.core.managers.claims import PodClaim, claim
+from flexlet.core.managers.cpu.outcome import Write
 from flexlet.core.managers.resync import Resynced
 from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.managers.state import Managers
+from flexlet.core.managers.writes import writes
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resize.allocation import Allocation, applied
 
-Resync = Callable[[Managers, ManagerSettings, Machine, Machine, Sequence[PodClaim]], Resynced]
+Resync = Callable[
+    [Managers, ManagerSettings, Machine, Machine, Sequence[PodClaim], frozenset[str]],
+    Resynced,
+]
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,16 +62,19 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     victims: tuple[Victim, ...] = ()
     allocations: dict[str, Allocation] = {}
     resynced: Resynced
+    cpusets: tuple[Write, ...] = ()
+    """Of everybody who runs, victims included: their CPUs may have a new owner before they are dead."""
     notes: tuple[str, ...] = ()
 
 
 def settle(before: Machine, after: Machine, view: NodeView, situation: Situation, *, shrank: bool) -> Settled:
     """Find out who can stay on the machine as it is now; if nothing became less nobody is asked for room."""
     lost: dict[str, Victim] = {}
+    safe = frozenset(each.uid for each in situation.tenants if each.is_critical or each.is_balloon)
     while True:
         rest = [each for each in situation.tenants if each.uid not in lost]
         room = readmitted(rest, view.allocatable, situation.resize) if shrank else _everybody(rest, situation)
-        found = situation.resync(situation.managers, situation.managing, before, after, _claims(rest, room))
+        found = situation.resync(situation.managers, situation.managing, before, after, _claims(rest, room), safe)
         more = _displaced(rest, room, found, situation)
         if not more:
             return _settled((*room.victims, *lost.values()), room, found, situation)
@@ -93,24 +101,28 @@ def _sized(pod: Pod, room: Readmission) -> Pod:
 def _displaced(
     tenants: Iterable[Tenant], room: Readmission, found: Resynced, situation: Situation
 ) -> dict[str, Victim]:
-    by_uid = {each.uid: each for each in tenants if each.uid in room.stays and not _is_safe(each)}
+    by_uid = {each.uid: each for each in tenants if each.uid in room.stays}
     return {
         uid: victims.displaced(by_uid[uid], refusal, situation.resize)
         for uid, refusal in found.victims.items()
-        if uid in by_uid
+        if uid in by_uid and situation.resize.unplug
     }
 
 
-def _is_safe(tenant: Tenant) -> bool:
-    return tenant.is_critical or tenant.is_balloon
-
-
 def _settled(ended: tuple[Victim, ...], room: Readmission, found: Resynced, situation: Situation) -> Settled:
-    """A critical pod that lost what it had for itself stays and shares; that is told."""
-    kept = [CRITICAL_OVER_CAPACITY] if any(uid in room.stays for uid in found.victims) else []
     return Settled(
         victims=tuple(victims.pressed(each) for each in ended) if situation.pressed else ended,
         allocations=room.allocations,
         resynced=found,
-        notes=tuple(dict.fromkeys((*room.notes, *kept, *found.notes))),
+        cpusets=_cpusets(found.managers, frozenset(each.uid for each in ended), situation),
+        notes=tuple(dict.fromkeys((*room.notes, *found.notes))),
     )
+
+
+def _cpusets(after: Managers, ended: frozenset[str], situation: Situation) -> tuple[Write, ...]:
+    if not situation.managing.pins_cpus:
+        return ()
+    running = {each.uid: each.running for each in situation.tenants}
+    everybody = [claim(each.pod) for each in situation.tenants]
+    found = writes(situation.managers.cpu, after.cpu, everybody, ended)
+    return tuple(write for write in found if write.container in running[write.uid])

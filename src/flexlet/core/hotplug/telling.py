@@ -11,7 +11,8 @@ from flexlet.core.hotplug.readmission import CPU_OVERCOMMITTED, CRITICAL_OVER_CA
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.machine import HalfPlugged
-from flexlet.core.managers.resync import RESERVED_CPUS_MISSING, TOO_MANY_NUMA_NODES
+from flexlet.core.managers.cpu.reservation import MISSING
+from flexlet.core.managers.resync import TOO_MANY_NUMA_NODES
 from flexlet.core.node.facts import Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
@@ -31,7 +32,7 @@ FAILED: Final = "Failed"
 _SENTENCES: Final = {
     BELOW_RESERVED: "the machine has less than is reserved for daemons, so pods get nothing of that",
     CRITICAL_OVER_CAPACITY: "static and critical pods alone need more than the node has; they keep running",
-    RESERVED_CPUS_MISSING: "some of the reserved CPUs are gone; those left stay reserved",
+    MISSING: "some of the reserved CPUs are gone; those left stay reserved",
     TOO_MANY_NUMA_NODES: "there are more NUMA nodes than alignment can work with; CPUs of the others are shared",
     CPU_OVERCOMMITTED: "pods request more CPU than there is; they run slower",
 }
