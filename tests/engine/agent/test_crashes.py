@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.engine.agent.world import World, amounts, is_gone, is_ready, is_resized, world
 
-from flexlet.testing import idle, run
+from flexlet.testing import NodeOptions, idle, run
 from flexlet.testing.lifeline import Lifeline
 
 Json = dict[str, Any]
@@ -33,11 +33,21 @@ class Story:
     """What is done to a pod while the agent may die, and what must come of it."""
 
     def __init__(
-        self, act: Callable[[World, str], Awaitable[object]], done: Predicate, a: Json = SMALL, **spec: Any
+        self,
+        act: Callable[[World, str], Awaitable[object]],
+        done: Predicate,
+        a: Json = SMALL,
+        *,
+        options: NodeOptions | None = None,
+        begins: bool = False,
+        **spec: Any,
     ) -> None:
         self.act = act
         self.done = done
         self.containers = {"a": a, "b": {}}
+        self.options = options
+        self.begins = begins
+        """Whether the story is the pod's beginning."""
         self.spec = spec
 
 
@@ -59,7 +69,9 @@ async def stop(there: World, name: str) -> None:
 
 
 STORIES = {
-    "start": Story(start, is_ready, initContainers=[{"name": "i", "image": "busybox:1", "command": ["true"]}]),
+    "start": Story(
+        start, is_ready, begins=True, initContainers=[{"name": "i", "image": "busybox:1", "command": ["true"]}]
+    ),
     "resize": Story(resize, is_resized),
     "resize with restart": Story(resize, is_resized, RESTARTED, restartPolicy="OnFailure"),
     "pod-level resize": Story(resize_level, is_resized, resources=LEVEL),
@@ -81,7 +93,7 @@ async def lived(
     there: World, name: str, story: Story, dies_after: int | None
 ) -> tuple[Json, tuple[str, str] | None]:
     """One pod's story; the agent dies after so many deeds. What came of it, and after which it died."""
-    if story.act is not start:
+    if not story.begins:
         await there.create(name, story.containers, **story.spec)
         before = await there.until(name, is_ready)
         await there.node.restart()
@@ -113,8 +125,9 @@ async def _either(there: World, name: str, story: Story, line: Lifeline) -> Json
 
 async def every_death(directory: Path, story: Story) -> tuple[Json, dict[str, Json], int]:
     """What comes of the story in peace, and of every one with a death that ended otherwise."""
-    async with world(directory) as there:
+    async with world(directory, story.options) as there:
         expected, _ = await lived(there, "p0", story, None)
+        await _clear(there, "p0")
         others: dict[str, Json] = {}
         number = 0
         while True:
@@ -125,9 +138,13 @@ async def every_death(directory: Path, story: Story) -> tuple[Json, dict[str, Js
                 return expected, others, number
             if found != expected:
                 others[f"{number} {'.'.join(died)}"] = found
-            if await there.get(name) is not None:
-                await there.cluster.delete(name)
-                await there.until(name, is_gone)
+            await _clear(there, name)
+
+
+async def _clear(there: World, name: str) -> None:
+    if await there.get(name) is not None:
+        await there.cluster.delete(name)
+        await there.until(name, is_gone)
 
 
 @pytest.mark.parametrize("name", STORIES)

@@ -11,7 +11,9 @@ import msgspec
 
 from flexlet.api.cpuset import CpuSet
 from flexlet.core.actions import RecordEvent
+from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.world import World, active
+from flexlet.core.critical import is_critical
 from flexlet.core.managers import starting
 from flexlet.core.managers.claims import ContainerClaim, PodClaim, claim
 from flexlet.core.managers.cpu import files as cpu_files
@@ -43,7 +45,10 @@ def begun(world: World, files: Files, running: Running, *, heard: bool = True) -
     setup, sets, blocks = world.setup, _sets(files), _blocks(files)
     claims = list(_holders(world))
     claims += [] if heard else _unseen(world, sets, blocks)
-    started = starting.start(setup.managers, setup.machine, files, running, claims)
+    if files.cpu is None and any(running.values()):
+        # A lost file is like a spoiled one: who has CPUs of its own keeps them.
+        files = msgspec.structs.replace(files, cpu="")
+    started = starting.start(setup.managers, setup.machine, files, running, claims, _safe(world))
     return Begun(world.managed(started.managers), started, tuple(_moves(world, sets, started)))
 
 
@@ -54,6 +59,11 @@ def _holders(world: World) -> Iterator[PodClaim]:
     for record in records:
         if record.allocation is not None:
             yield claim(applied(record.pod, record.allocation, world.setup.gates))
+
+
+def _safe(world: World) -> frozenset[str]:
+    """Whom the node does not end for want of room."""
+    return frozenset(uid for uid, record in world.pods.items() if record.source == FILE or is_critical(record.pod))
 
 
 def _unseen(world: World, sets: Sets, blocks: Blocks) -> list[PodClaim]:

@@ -148,6 +148,8 @@ class _House:
         found = pinning.due(self.world, self.now)
         if found.again_at is not None:
             self.again_at.append(found.again_at)
+        for record in list(managing.contested(self.world, found.leaving)):
+            self._put(msgspec.structs.replace(record, contested=not record.contested))
         for deed in found.deeds:
             record = self.world.pods[deed.uid]
             self._put(msgspec.structs.replace(record, underway={**record.underway, deed.key: self.now}))

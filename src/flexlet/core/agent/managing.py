@@ -8,6 +8,7 @@ is placed again if there is room, and shares with the others if there is none.
 from collections.abc import Iterator
 from typing import Final
 
+from flexlet.api.cpuset import CpuSet
 from flexlet.api.pod import Pod
 from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
@@ -75,6 +76,14 @@ def owners(world: World) -> Iterator[PodRecord]:
             names = frozenset(entries.get(uid, ()))
             if names != record.exclusive:
                 yield record
+
+
+def contested(world: World, leaving: CpuSet) -> Iterator[PodRecord]:
+    """Records that do not know yet whether somebody else still runs on their CPUs."""
+    for uid, own in world.managers.cpu.entries.items():
+        record = world.pods.get(uid)
+        if record is not None and record.contested != any(cpus & leaving for cpus in own.values()):
+            yield record
 
 
 def _known(managers: Managers) -> dict[str, None]:

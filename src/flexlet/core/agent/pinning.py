@@ -3,10 +3,11 @@
 What a container has is what the runtime was last asked for; one of which that is unknown may run anywhere. While
 sets change, no CPU has two owners if that can be helped: a container that gains CPUs waits until those who lose
 them have let go, and meanwhile gives up what it loses itself. One that cannot be changed now (the runtime refused)
-is asked again later and holds nobody up.
+is asked again later and holds nobody up. A container with CPUs of its own does not start on CPUs that others are
+about to leave.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -24,6 +25,8 @@ class Pinning(msgspec.Struct, frozen=True):
 
     deeds: tuple[SetCpus, ...] = ()
     again_at: float | None = None
+    leaving: CpuSet = CpuSet()
+    """CPUs that somebody is about to let go."""
 
 
 def wanted(world: World, uid: str, container: str) -> Pin:
@@ -42,8 +45,8 @@ def due(world: World, now: float) -> Pinning:
     cases = list(_cases(world))
     held_back = [each.retry_at for each in cases if each.retry_at > now]
     ready = [each for each in cases if each.retry_at <= now]
-    again_at = min(held_back, default=None)
-    return Pinning(tuple(_deeds(ready)), again_at)
+    leaving = CpuSet.of(cpu for case in ready for cpu in case.has - case.wants)
+    return Pinning(tuple(_deeds(ready, leaving)), min(held_back, default=None), leaving)
 
 
 class _Case(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,8 +117,7 @@ def _differs(has: Pin, wants: Pin) -> bool:
     return bool((wants.cpus and wants.cpus != has.cpus) or (wants.mems and wants.mems != has.mems))
 
 
-def _deeds(cases: list[_Case]) -> Iterator[SetCpus]:
-    leaving = _union(case.has - case.wants for case in cases)
+def _deeds(cases: list[_Case], leaving: CpuSet) -> Iterator[SetCpus]:
     blocked: list[_Case] = []
     is_busy = False
     for case in cases:
@@ -133,7 +135,3 @@ def _deeds(cases: list[_Case]) -> Iterator[SetCpus]:
             blocked.append(case)
     # Nobody can go first if sets are exchanged whole; then all go at once.
     yield from () if is_busy else (case.deed(case.wants) for case in blocked)
-
-
-def _union(sets: Iterable[CpuSet]) -> CpuSet:
-    return CpuSet.of(cpu for each in sets for cpu in each)

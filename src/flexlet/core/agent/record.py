@@ -126,6 +126,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Whether steps were done since the pod was last looked at."""
     exclusive: frozenset[str] = frozenset()
     """Containers that have CPUs of their own."""
+    contested: bool = False
+    """Whether others are about to leave the CPUs that these containers have."""
     pinned: dict[str, Pin] = {}
     """Runs that were given other CPUs or NUMA nodes since they were made, by id."""
     settled: tuple[Allocation, Allocation, PodCgroup | None, frozenset[str]] | None = None

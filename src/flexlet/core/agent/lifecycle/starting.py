@@ -29,7 +29,7 @@ def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
     name = container.name
     if not draft.may(f"container/{name}") or f"image/{name}" in draft.record.underway:
         return
-    if not _is_cleared(draft, name):
+    if not _is_cleared(draft, name) or (draft.record.contested and name in draft.record.exclusive):
         return
     allocated = runs.named(draft.allocated, name) or container
     if _is_backing_off(draft, allocated):
