@@ -26,7 +26,7 @@ def test_an_empty_configuration_gives_everybodys_defaults() -> None:
     assert uses.reservation(EMPTY) == Reservation()
     assert uses.cgroup_settings(EMPTY) == DEFAULTS
     assert uses.gates(EMPTY) == Gates()
-    assert uses.manager_settings(EMPTY) == ManagerSettings()
+    assert uses.manager_settings(EMPTY) == ManagerSettings(reservation=Reservation())
     assert uses.shutdown_periods(EMPTY) == ()
 
 
@@ -55,6 +55,7 @@ def test_the_resource_managers_get_their_settings() -> None:
         reserved_milli=1200,
         memory_policy="Static",
         reserved_memory={0: {"memory": 1 << 30}},
+        reservation=uses.reservation(config),
         topology_policy="restricted",
         topology_scope="pod",
         prefer_closest=True,
@@ -63,7 +64,7 @@ def test_the_resource_managers_get_their_settings() -> None:
     )
     assert uses.manager_settings(config) == expected
     named = reading.merge(config, {"reservedSystemCPUs": "0,4"})
-    reserved = {"reserved_cpus": CpuSet.of([0, 4]), "reserved_milli": 2000}
+    reserved = {"reserved_cpus": CpuSet.of([0, 4]), "reserved_milli": 2000, "reservation": uses.reservation(named)}
     assert uses.manager_settings(named) == replace(expected, **reserved)
 
 

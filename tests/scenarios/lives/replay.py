@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import yaml
 from tests.lives.recording import Entry, Json, Life
 
 from flexlet.api.status import ApiError, NotFound
 from flexlet.apiserver.store.rows import Event
+from flexlet.core.managers.files import CPU_FILE, MEMORY_FILE
 from flexlet.ports.cluster import NAMESPACES, PODS, Ref
 from flexlet.testing import NodeOptions, SimClock, SimCluster, SimulatedNode, idle
 from flexlet.testing.cluster import serving
@@ -25,6 +27,8 @@ NODE: Final = NodeOptions(
     memory=1959256 * KIB,
     config={"evictionHard": {"memory.available": "50Mi"}, "failSwapOn": False, "clusterDNS": ["10.96.0.10"]},
 )
+_MEMORY: Final = {"cpu-manager": 3007832 * KIB}
+"""Of nodes that were larger when the life was recorded."""
 _PATIENCE_S: Final = 400.0
 _WARM_UP_S: Final = 0.5
 """So much of a container's life is seen at least; on the recorded node everything took longer."""
@@ -32,11 +36,14 @@ _PIDS: Final = 15231
 _LOOK_S: Final = 3.0
 """The longest that a snapshot is waited for: what was to be looked at may not last longer."""
 _SNAPSHOT: Final = re.compile(r"cgroup snapshot '([^']*?)(?: @([^' ]+))?'( of the QoS levels)?")
+_APPENDED: Final = re.compile(r"printf '([^']*)'")
 _TIERS: Final = ("kubepods", "kubepods/burstable", "kubepods/besteffort")
 _STEPS_WITHOUT_DEED: Final = frozenset(
     {
         "set staticPodPath",
         "the kubelet runs",
+        "the kubelet does not start",  # flexlet does, and mends its books
+        "keep the old configuration",
         "node Ready is True",
         "usage",
         "kubelet log lines",
@@ -63,7 +70,8 @@ class Told(msgspec.Struct, kw_only=True):
 async def replay(life: Life, directory: Path) -> Told:
     """Live it again."""
     async with serving(SimClock()) as cluster:
-        node = SimulatedNode(cluster, directory, NODE)
+        memory = _MEMORY.get(life.name, NODE.memory)
+        node = SimulatedNode(cluster, directory, msgspec.structs.replace(NODE, memory=memory))
         node.sim.containerd.warm_up_s = _WARM_UP_S
         node.host.pids = _PIDS
         async with node.running():
@@ -86,6 +94,7 @@ class Replay:
         self._first = next(iter(pods_of(life)))
         self._changed = asyncio.Event()
         self._is_ending = False
+        self._config: Json = {}
 
     async def live(self) -> Told:
         await asyncio.sleep(1)
@@ -135,6 +144,8 @@ class Replay:
             await self.cluster.delete(name, self.namespace, int(grace) if grace else None)
         elif verb == "cgroup":
             self._snapshot(action)
+        elif verb == "edit":
+            self._edit(action)
         else:
             await _RARE[action](self)
 
@@ -228,13 +239,29 @@ class Replay:
     # Rare deeds
 
     async def restart(self) -> None:
-        await self.node.restart()
+        await self.node.restart(**self._config)
+
+    def _edit(self, action: str) -> None:
+        """What was appended to the file."""
+        found = _APPENDED.search(action)
+        assert found is not None, action
+        self._config = yaml.safe_load(found[1].replace("\\n", "\n"))
+
+    async def restore(self) -> None:
+        self._config = {}
+
+    async def remove_state(self) -> None:
+        name = MEMORY_FILE if self.life.name == "memory-manager" else CPU_FILE
+        self.node.checkpoints.files.pop(name, None)
 
     async def plug(self) -> None:
         self.node.host.memory += GIB
 
     async def go_online(self) -> None:
         self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-3"
+
+    async def plug_more(self) -> None:
+        """Nothing is seen of CPUs that are not online."""
 
     async def unplug_one(self) -> None:
         self.node.host.cpus = self.node.sim.kernel.machine.cpus = "0-2"
@@ -280,6 +307,13 @@ class Replay:
 
 _RARE: Final[dict[str, Callable[[Replay], Any]]] = {
     "restart the kubelet": Replay.restart,
+    "restore": Replay.restore,
+    "remove the state file": Replay.remove_state,
+    "keep the old configuration, remove the state file": Replay.remove_state,
+    "plug 2 CPUs": Replay.plug_more,
+    "bring them online": Replay.go_online,
+    "take CPU 3 offline": Replay.unplug_one,
+    "CPU 3 online again": Replay.go_online,
     "plug 2 CPUs and 1 GiB": Replay.plug,
     "bring the CPUs online": Replay.go_online,
     "unplug one CPU": Replay.unplug_one,

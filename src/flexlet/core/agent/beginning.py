@@ -45,9 +45,6 @@ def begun(world: World, files: Files, running: Running, *, heard: bool = True) -
     setup, sets, blocks = world.setup, _sets(files), _blocks(files)
     claims = list(_holders(world))
     claims += [] if heard else _unseen(world, sets, blocks)
-    if files.cpu is None and any(running.values()):
-        # A lost file is like a spoiled one: who has CPUs of its own keeps them.
-        files = msgspec.structs.replace(files, cpu="")
     started = starting.start(setup.managers, setup.machine, files, running, claims, _safe(world))
     return Begun(world.managed(started.managers), started, tuple(_moves(world, sets, started)))
 

@@ -83,6 +83,7 @@ def manager_settings(config: KubeletConfiguration) -> ManagerSettings:
         reserved_milli=sum(each.get(CPU, ZERO).milli for each in (reserved.kube, reserved.system)),
         memory_policy=config.memory_manager_policy,
         reserved_memory=_reserved_memory(config),
+        reservation=reserved,
         topology_policy=config.topology_manager_policy,
         topology_scope=config.topology_manager_scope,
         prefer_closest=managers.PREFER_CLOSEST in managers.chosen(topology),

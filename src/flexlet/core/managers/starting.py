@@ -81,13 +81,15 @@ def room(settings: ManagerSettings, numa: tuple[int, ...]) -> Room:
 def _cpu(
     ground: Ground, text: str | None, running: Running, claims: Sequence[PodClaim], safe: frozenset[str]
 ) -> _Part:
-    if text is None:
+    if text is None and not any(running.values()):
         return _Part(cpu=static.fresh(ground), version=Managers().cpu_version)
-    found = cpu_files.read(text)
+    # A lost file is like a spoiled one: who has CPUs of its own keeps them.
+    found = cpu_files.Spoiled("is not there") if text is None else cpu_files.read(text)
     if isinstance(found, cpu_files.Spoiled):
         done = repair.rebuild(running, ground, claims, safe=safe)
         repairs = (f"{CPU_FILE} {found.why}: it is rebuilt from running containers", *done.repairs)
-        return _Part(cpu=done.state, version=Managers().cpu_version, repairs=repairs, spoiled=True)
+        spoiled = text is not None
+        return _Part(cpu=done.state, version=Managers().cpu_version, repairs=repairs, spoiled=spoiled)
     done = repair.restore(found.state, ground, claims, safe=safe)
     return _Part(cpu=done.state, version=found.version, repairs=done.repairs)
 
