@@ -14,6 +14,7 @@ from flexlet.core.managers.claims import PodClaim
 from flexlet.core.managers.cpu import resync as cpu_resync
 from flexlet.core.managers.cpu.ground import Ground
 from flexlet.core.managers.cpu.outcome import Move, Outcome, Write
+from flexlet.core.managers.cpu.writes import writes
 from flexlet.core.managers.hints import Hint
 from flexlet.core.managers.memory import reserving, tables
 from flexlet.core.managers.memory.refit import Refit, refit
@@ -21,7 +22,6 @@ from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.managers.starting import room
 from flexlet.core.managers.state import Managers, Refusal
 from flexlet.core.managers.topology import nodes
-from flexlet.core.managers.writes import writes
 
 RESERVED_CPUS_MISSING: Final = "ReservedCPUsMissing"
 TOO_MANY_NUMA_NODES: Final = "TooManyNUMANodes"
@@ -93,7 +93,7 @@ def resync(
         victims=_in_order(victims, holders),
         moved_memory=tuple(Move(each.uid, each.container, each.before, each.after) for each in memory.moved),
         notes=(*cpu.notes, *too_wide, *critical),
-        cpusets=writes(managers.cpu, done.cpu, holders, victims) if settings.pins_cpus else (),
+        cpusets=writes(managers.cpu, done.cpu, after.online, holders) if settings.pins_cpus else (),
     )
 
 

@@ -5,6 +5,7 @@ allows it, on several; without room anywhere it is a victim. In the end everythi
 first: which node of a group gives how much depends on the order, so the order must always be the same.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -57,24 +58,24 @@ def refit(
 ) -> Refit:
     """The book on these empty tables; `holders` are the pods that stay, most important first."""
     nodes, settled, loose = _settle(state, empty, holders)
-    victims: dict[str, Refusal] = {}
-    unbound: list[str] = []
+    homeless: list[str] = []
     for uid, held in loose.items():
         home = _resettled(nodes, room, held)
-        if home is not None:
-            nodes, found = home
-            settled[uid] = {**settled[uid], **found}
-            continue
-        for blocks in settled.pop(uid).values():
-            nodes = _given_back(nodes, blocks)
-        if uid in safe:
-            unbound.append(uid)
+        if home is None:
+            nodes = functools.reduce(_given_back, settled.pop(uid).values(), nodes)
+            homeless.append(uid)
         else:
-            victims[uid] = _refusal(nodes, state.entries[uid])
+            nodes, settled[uid] = home[0], settled[uid] | home[1]
+    for uid in tuple(homeless):  # Whoever gave up after them may have left enough.
+        home = _resettled(nodes, room, state.entries[uid])
+        if home is not None:
+            nodes, settled[uid] = home
+            homeless.remove(uid)
+    victims = {uid: _refusal(nodes, state.entries[uid]) for uid in homeless if uid not in safe}
     entries = {claim.uid: settled[claim.uid] for claim in holders if settled.get(claim.uid)}
     booked = msgspec.structs.replace(state, nodes=replayed(empty, entries, holders), entries=entries)
     moved = tuple(_moves(state, entries))
-    return Refit(state=booked, moved=moved, victims=victims, unbound=tuple(unbound))
+    return Refit(state=booked, moved=moved, victims=victims, unbound=tuple(uid for uid in homeless if uid in safe))
 
 
 def _settle(
@@ -97,7 +98,7 @@ def _settle(
     return nodes, settled, loose
 
 
-def _resettled(nodes: Nodes, room: Room, held: Held) -> tuple[Nodes, Held] | None:
+def _resettled(nodes: Nodes, room: Room, held: Held) -> tuple[Nodes, dict[str, tuple[Block, ...]]] | None:
     """All of these somewhere, or None: where they were if that is free now, or on the first offer."""
     found: dict[str, tuple[Block, ...]] = {}
     for name, blocks in held.items():
