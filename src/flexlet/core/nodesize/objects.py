@@ -2,7 +2,8 @@
 
 Amounts are resource lists of cpu and memory; a resource that the target does not name is left as it is. Absent
 fields mean what their comment says. There is no default for `onInsufficient` in the schema: absent means Fail, but
-the first inflate after a balloon was put on a node in use takes what it can get (balloon.md §5.2).
+the first inflate after a balloon was put on a node in use takes what it can get (balloon.md §5.2). Status amounts
+may be negative: the headroom of a node that was promised more than it has.
 """
 
 from typing import Final, Literal
@@ -17,8 +18,8 @@ OnInsufficient = Literal["Fail", "Partial", "Defer"]
 CapacityChange = Literal["Expose", "Hold"]
 Enforce = Literal["None", "Cpu", "CpuAndMemory"]
 Via = Literal["Balloon", "Hardware", "Auto"]
-Direction = Literal["Inflate", "Deflate"]
-Result = Literal["Pending", "Granted", "Partial", "Refused", "Deferred"]
+Direction = Literal["", "Inflate", "Deflate"]
+Result = Literal["", "Pending", "Granted", "Partial", "Refused", "Deferred"]
 
 DEADLINE_S: Final = 60
 
@@ -71,11 +72,11 @@ class BalloonSizes(KubeStruct, frozen=True, kw_only=True):
 class LastResize(KubeStruct, frozen=True, kw_only=True):
     """The resize that ended last, or is under way (Pending, Deferred)."""
 
-    direction: Direction = "Inflate"
+    direction: Direction = ""
     requested: ResourceList = msgspec.field(default_factory=dict)
     """Balloon sizes that were asked for, of the resources that changed."""
     granted: ResourceList = msgspec.field(default_factory=dict)
-    result: Result = "Pending"
+    result: Result = ""
     at: str = ""
 
 
@@ -85,11 +86,13 @@ class Progress(KubeStruct, frozen=True, kw_only=True):
     resource: str
     generation: int = 0
     """The generation of the NodeSize it is done for."""
+    request: str = ""
+    """Its annotation flexlet.io/requested-at."""
     wanted: Quantity = Quantity(0)
     requested: Quantity = Quantity(0)
     """What the balloon's spec was last set to."""
-    direction: Direction = "Inflate"
-    result: Result = "Pending"
+    direction: Direction = ""
+    result: Result = ""
     missing: Quantity = Quantity(0)
     since: str = ""
     attempts: int = 0
@@ -100,11 +103,13 @@ class Progress(KubeStruct, frozen=True, kw_only=True):
 class Base(KubeStruct, frozen=True, kw_only=True):
     """What the target came to when it was first seen; later changes of the machine are judged by it."""
 
-    generation: int = 0
+    target: Target = Target()
     allocatable: ResourceList = msgspec.field(default_factory=dict)
     balloon: ResourceList = msgspec.field(default_factory=dict)
     before: ResourceList = msgspec.field(default_factory=dict)
     """The balloon at that time."""
+    enabling: bool = False
+    """Whether the node had no balloon before."""
 
 
 class MachineStatus(KubeStruct, frozen=True, kw_only=True):
@@ -112,6 +117,8 @@ class MachineStatus(KubeStruct, frozen=True, kw_only=True):
 
     phase: Literal["Idle", "Plugging", "Preparing", "Unplugging", "Refused"] = "Idle"
     generation: int = 0
+    request: str = ""
+    since: str = ""
     wanted: ResourceList = msgspec.field(default_factory=dict)
     actual: ResourceList = msgspec.field(default_factory=dict)
     message: str = ""
@@ -133,6 +140,10 @@ class NodeSizeStatus(KubeStruct, frozen=True, kw_only=True):
     shape: str = ""
     allocatable: ResourceList = msgspec.field(default_factory=dict)
     balloon: BalloonSizes = BalloonSizes()
+    pod: str = ""
+    """The uid of the balloon that is resized."""
+    surplus: int = 0
+    """How many balloons there are besides."""
     effective: ResourceList = msgspec.field(default_factory=dict)
     workload: ResourceList = msgspec.field(default_factory=dict)
     headroom: ResourceList = msgspec.field(default_factory=dict)

@@ -1,0 +1,53 @@
+"""What a look at a node ends in, and the deeds that are done to balloons."""
+
+import msgspec
+
+from flexlet.core.actions import ApiAction, DeleteObject, PatchObject
+from flexlet.core.nodesize import manifest, report
+from flexlet.core.nodesize.hardware import Deed
+from flexlet.core.nodesize.objects import NodeSizeStatus
+from flexlet.core.nodesize.report import Findings
+from flexlet.core.nodesize.scene import Scene
+from flexlet.core.nodesize.sights import Balloon
+from flexlet.core.nodesize.sizes import Amounts
+from flexlet.core.refs import PODS
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The plan for one node; `resizes` are its resize requests, `deed` is for the hypervisor end."""
+
+    actions: tuple[ApiAction, ...] = ()
+    resizes: tuple[ApiAction, ...] = ()
+    status: NodeSizeStatus
+    wake_at: float | None = None
+    deed: Deed | None = None
+
+
+def said(scene: Scene, found: Findings, now: float) -> Outcome:
+    """Nothing is done; the status says why."""
+    return Outcome(status=report.status(scene, found, now))
+
+
+def resize(scene: Scene, balloon: Balloon, amounts: Amounts) -> PatchObject:
+    """Ask for another size."""
+    return PatchObject(
+        ref=PODS,
+        namespace=balloon.namespace,
+        name=balloon.name,
+        patch=manifest.resize_patch(balloon.shape, amounts, balloon.resource_version, balloon.uid),
+        kind="strategic",
+        subresource="resize",
+        on_behalf_of=scene.node.name,
+    )
+
+
+def delete(scene: Scene, balloon: Balloon) -> DeleteObject:
+    """Do without it."""
+    return DeleteObject(
+        ref=PODS,
+        namespace=balloon.namespace,
+        name=balloon.name,
+        uid=balloon.uid,
+        grace_seconds=0,
+        on_behalf_of=scene.node.name,
+    )

@@ -1,0 +1,307 @@
+"""The status of a NodeSize, and the events that tell how it changed."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from flexlet.api import age, decode
+from flexlet.api.meta import Condition
+from flexlet.core.actions import PatchObject, RecordEvent
+from flexlet.core.nodesize import names, sizes
+from flexlet.core.nodesize.objects import (
+    BalloonSizes,
+    Base,
+    Enforced,
+    LastResize,
+    MachineStatus,
+    NodeSize,
+    NodeSizeStatus,
+    Progress,
+    Result,
+)
+from flexlet.core.nodesize.scene import Scene
+from flexlet.core.nodesize.sizes import Amounts
+
+_ORDER: Final[tuple[Result, ...]] = ("", "Pending", "Deferred", "Refused", "Partial", "Granted")
+_UNDER_WAY: Final = frozenset({"Pending", "Deferred"})
+_BUSY: Final = frozenset({"Plugging", "Preparing", "Unplugging"})
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a look at a node came to."""
+
+    base: Base
+    wanted: Amounts
+    progress: Mapping[str, Progress] = {}
+    short: Amounts = msgspec.field(default_factory=sizes.NOTHING.copy)
+    """How much the machine lacks of the effective size."""
+    missing: str = ""
+    """Why there is no balloon."""
+    drifted: frozenset[str] = frozenset()
+    problem: tuple[str, str] = ("", "")
+    """Reason and message, if nothing can be done for this node."""
+    machine: MachineStatus | None = None
+    enforced: Enforced | None = None
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A condition to be."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str = ""
+
+
+def status(scene: Scene, found: Findings, now: float) -> NodeSizeStatus:
+    """The status after a look."""
+    before = scene.size.status
+    progress = tuple(found.progress[r] for r in sorted(found.progress)) or before.progress
+    return NodeSizeStatus(
+        observed_generation=scene.size.metadata.generation,
+        mode=scene.verdict.mode,
+        shape=scene.active.shape if scene.active else "",
+        allocatable=sizes.listed(scene.allocatable),
+        balloon=BalloonSizes(
+            desired=sizes.listed(found.wanted),
+            allocated=sizes.listed(scene.allocated),
+            actual=sizes.listed(sizes.total(b.actual for b in scene.balloons)),
+        ),
+        pod=scene.active.uid if scene.active else before.pod,
+        surplus=max(0, len(scene.balloons) - 1),
+        effective=sizes.listed(scene.effective),
+        workload=sizes.listed(scene.workload),
+        headroom=sizes.listed(scene.headroom),
+        last_resize=_last(scene, found, progress, now),
+        progress=progress,
+        base=found.base,
+        machine=found.machine,
+        enforced=found.enforced,
+        conditions=_conditions(scene, found, progress, now),
+    )
+
+
+def patch(size: NodeSize, new: NodeSizeStatus) -> PatchObject | None:
+    """The write that makes a status so, None if it is so."""
+    change = _difference(_plain(size.status), _plain(new))
+    if not change:
+        return None
+    return PatchObject(
+        ref=names.NODE_SIZES,
+        name=size.metadata.name,
+        patch={"status": change},
+        subresource="status",
+        on_behalf_of=size.metadata.name,
+    )
+
+
+def is_figures_only(size: NodeSize, new: NodeSizeStatus) -> bool:
+    """Whether nothing changed but sums over other people's pods."""
+    old = size.status
+    return new == msgspec.structs.replace(
+        old, workload=new.workload, headroom=new.headroom, conditions=new.conditions
+    ) and [_gist(c) for c in old.conditions] == [_gist(c) for c in new.conditions]
+
+
+def event(size: NodeSize, kind: str, reason: str, message: str) -> RecordEvent:
+    """Something to tell about a NodeSize."""
+    about = {
+        "kind": names.KIND,
+        "apiVersion": names.API_VERSION,
+        "name": size.metadata.name,
+        "uid": size.metadata.uid,
+    }
+    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=names.COMPONENT)
+
+
+def told(scene: Scene, new: NodeSizeStatus) -> list[RecordEvent]:
+    """What people are told of the resizes that came to an end."""
+    events: list[RecordEvent] = []
+    if new.surplus > scene.size.status.surplus:
+        strays = ", ".join(balloon.name for balloon in scene.balloons[1:])
+        events.append(event(scene.size, "Warning", "BalloonSurplus", f"balloons beside the oldest one: {strays}"))
+    if _drifts(new) and not _drifts(scene.size.status):
+        text = next(c.message for c in new.conditions if c.type == "Drifted")
+        events.append(event(scene.size, "Warning", "BalloonDrift", text))
+    for record in ended(scene.size.status, new):
+        size = sizes.of(new.balloon.allocated)[record.resource]
+        text = f"{sizes.text(record.resource, size)} of balloon"
+        reason = "BalloonDeflated" if record.direction == "Deflate" else "BalloonInflated"
+        if record.result == "Granted":
+            events.append(event(scene.size, "Normal", reason, text))
+            continue
+        refused = "BalloonInflatePartial" if record.result == "Partial" else "BalloonInflateRefused"
+        wish = sizes.text(record.resource, sizes.of({record.resource: record.wanted})[record.resource])
+        message = f"{text}, {wish} was wanted, {record.missing} is missing: {record.message}"
+        events.append(event(scene.size, "Warning", refused, message))
+    return events
+
+
+def _drifts(status: NodeSizeStatus) -> bool:
+    return any(c.type == "Drifted" and c.status == "True" for c in status.conditions)
+
+
+def ended(old: NodeSizeStatus, new: NodeSizeStatus) -> list[Progress]:
+    """Records of resizes that this status is the first to call over."""
+    before = {record.resource: record for record in old.progress}
+    return [record for record in new.progress if _is_news(before.get(record.resource), record)]
+
+
+def _is_news(old: Progress | None, new: Progress) -> bool:
+    if new.result in _UNDER_WAY:
+        return False
+    if new.result != "Granted":
+        return old is None or (old.result, old.wanted, old.since) != (new.result, new.wanted, new.since)
+    return old is not None and old.result in _UNDER_WAY
+
+
+def _last(scene: Scene, found: Findings, progress: Iterable[Progress], now: float) -> LastResize | None:
+    """The resize of all resources together; its result is the worst of theirs."""
+    before, records = scene.size.status.last_resize, tuple(progress)
+    moved = [r for r in records if r.result != "Granted" or _moved(scene, r)] or list(records)
+    if not moved:
+        return before
+    result = min((r.result for r in moved), key=_ORDER.index)
+    if result == "Granted" and any(found.short.values()):
+        result = "Partial"
+    allocated = scene.allocated
+    new = LastResize(
+        direction="Inflate" if any(r.direction == "Inflate" for r in moved) else "Deflate",
+        requested={r.resource: r.wanted for r in moved},
+        granted={r.resource: sizes.quantity(r.resource, allocated[r.resource]) for r in moved},
+        result=result,
+        at=before.at if before else "",
+    )
+    return before if before == new else msgspec.structs.replace(new, at=age.format_seconds(now))
+
+
+def _moved(scene: Scene, record: Progress) -> bool:
+    """Whether a resource is part of the resize that is told of."""
+    before = scene.size.status.last_resize
+    return (
+        before is not None
+        and record.resource in before.requested
+        and before.requested[record.resource] == record.wanted
+    ) or bool(scene.record(record.resource) and scene.record(record.resource) != record)
+
+
+def _conditions(
+    scene: Scene, found: Findings, progress: tuple[Progress, ...], now: float
+) -> tuple[Condition, ...]:
+    resizing = _resizing(found, progress, scene)
+    lacking = _insufficient(scene, found, progress)
+    over = any(scene.workload[r] > scene.effective[r] for r in sizes.RESOURCES)
+    verdict = scene.verdict
+    degraded = Claim("ModeDegraded", bool(verdict.reason), verdict.reason or "AsConfigured", verdict.message)
+    gone = Claim("BalloonMissing", bool(found.missing), "Missing" if found.missing else "Present", found.missing)
+    claims = [
+        resizing,
+        lacking,
+        gone,
+        Claim(
+            "Drifted",
+            bool(found.drifted),
+            "ResizedByOthers" if found.drifted else "AsRequested",
+            f"{', '.join(sorted(found.drifted))} was changed by somebody else" if found.drifted else "",
+        ),
+        Claim("Overcommitted", over, "WorkloadExceedsSize" if over else "Fits", _over(scene) if over else ""),
+        degraded,
+    ]
+    claims.insert(0, _ready(found, gone, resizing, lacking))
+    known = {condition.type: condition for condition in scene.size.status.conditions}
+    return tuple(_condition(claim, known.get(claim.type), scene, now) for claim in claims)
+
+
+def _ready(found: Findings, gone: Claim, resizing: Claim, lacking: Claim) -> Claim:
+    reason, message = found.problem
+    if reason:
+        return Claim("Ready", False, reason, message)
+    for claim in (gone, resizing, lacking):
+        if claim.status:
+            return Claim("Ready", False, claim.type if claim is not lacking else claim.reason, claim.message)
+    return Claim("Ready", True, "AsWanted")
+
+
+def _resizing(found: Findings, progress: Iterable[Progress], scene: Scene) -> Claim:
+    machine = found.machine
+    if machine is not None and machine.phase in _BUSY:
+        return Claim("Resizing", True, machine.phase, machine.message)
+    waiting = [r for r in progress if r.result in _UNDER_WAY]
+    if waiting:
+        reason = "Inflating" if any(r.direction == "Inflate" for r in waiting) else "Deflating"
+        wishes = ", ".join(f"{r.resource} {r.requested}" for r in waiting)
+        return Claim("Resizing", True, reason, f"balloon to {wishes}")
+    if any(not b.is_settled for b in scene.balloons):
+        return Claim("Resizing", True, "Settling", "the node has yet to take what the balloon asks for")
+    return Claim("Resizing", False, "Settled")
+
+
+def _insufficient(scene: Scene, found: Findings, progress: Iterable[Progress]) -> Claim:
+    bad = [r for r in progress if r.result in {"Deferred", "Refused", "Partial"}]
+    machine = found.machine.message if found.machine and found.machine.phase == "Refused" else ""
+    texts = [f"{r.resource}: {r.message}" for r in bad]
+    texts += [
+        f"{r}: the machine has {sizes.quantity(r, amount)} too little"
+        for r, amount in found.short.items()
+        if amount
+    ]
+    texts += [f"{r.resource}: lost, and there is no room for it now" for r in _owed(scene, progress, found)]
+    texts += [machine] if machine else []
+    if not texts:
+        return Claim("Insufficient", False, "Sufficient")
+    reasons = {r.result for r in bad}
+    reason = "Deferred" if "Deferred" in reasons else "Refused" if "Refused" in reasons else "PartiallyGranted"
+    return Claim("Insufficient", True, reason, "; ".join(texts))
+
+
+def _owed(scene: Scene, progress: Iterable[Progress], found: Findings) -> list[Progress]:
+    if not scene.balloons or found.drifted:
+        return []
+    allocated = scene.allocated
+    return [r for r in progress if r.result == "Granted" and allocated[r.resource] < found.wanted[r.resource]]
+
+
+def _over(scene: Scene) -> str:
+    parts = [
+        f"pods ask for {sizes.text(r, scene.workload[r])} of {sizes.quantity(r, max(0, scene.effective[r]))}"
+        for r in sizes.RESOURCES
+        if scene.workload[r] > scene.effective[r]
+    ]
+    return "; ".join(parts)
+
+
+def _condition(claim: Claim, before: Condition | None, scene: Scene, now: float) -> Condition:
+    value = "True" if claim.status else "False"
+    same = before is not None and before.status == value
+    return Condition(
+        type=claim.type,
+        status=value,
+        reason=claim.reason,
+        message=claim.message,
+        last_transition_time=before.last_transition_time if same and before else age.format_seconds(now),
+        observed_generation=scene.size.metadata.generation,
+    )
+
+
+def _gist(condition: Condition) -> tuple[str, str, str]:
+    return condition.type, condition.status, condition.reason
+
+
+def _plain(status: NodeSizeStatus) -> dict[str, Any]:
+    """As JSON has it: lists, not tuples."""
+    value: dict[str, Any] = msgspec.json.decode(decode.to_json(status))
+    return value
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """A merge patch from one value to another."""
+    change: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        was = old.get(key)
+        if isinstance(value, dict) and isinstance(was, dict):
+            inner = _difference(was, value)
+            change |= {key: inner} if inner else {}
+        elif was != value:
+            change[key] = value
+    return change
