@@ -1,26 +1,30 @@
 """What commands ask a cluster for."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from flexlet.api import decode
+from flexlet.api import age, decode
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
-from flexlet.api.status import NotFound
+from flexlet.api.status import Forbidden, Invalid, NotFound
 from flexlet.cli.connection import connect
 from flexlet.core.nodesize import names
 from flexlet.core.nodesize.objects import NodeSize
 from flexlet.core.sizes import node as detail
 from flexlet.core.sizes import nodes, pods
+from flexlet.core.sizes import wish as wishes
 from flexlet.core.sizes.node import Event, NodeDetails
 from flexlet.core.sizes.nodes import NodeSizes
 from flexlet.core.sizes.pods import PodSizes
+from flexlet.core.sizes.wish import Outcome, Wish
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import EVENTS, NODES, PODS, Cluster, Ref
 
 NODE_SIZES: Final = Ref(*names.NODE_SIZES)
+_NOT_ALLOWED: Final = re.compile(r'User ".*" cannot ')
 FLEX_VMS: Final = Ref("vm.flexlet.io", "v1alpha1", "flexvms")
 
 T = TypeVar("T")
@@ -74,6 +78,42 @@ async def get_wish(cluster: Cluster, name: str) -> NodeSize | None:
         return decode.from_json(await cluster.get(NODE_SIZES, "", name), NodeSize)
     except NotFound:
         return None
+
+
+async def make_wish(cluster: Cluster, name: str, wish: Wish, now: float) -> None:
+    """Let the node's NodeSize say it, whether there is one or not; ConfigError where the kind is not known."""
+    request = age.format_micro(now)
+    try:
+        await cluster.patch(NODE_SIZES, "", name, wishes.patch(wish, request))
+    except NotFound:
+        try:
+            await cluster.create(NODE_SIZES, "", wishes.body(wish, name, request))
+        except NotFound:
+            raise ConfigError(
+                "this cluster does not know NodeSize: `flexlet print-manifests | kubectl apply -f -` teaches it,"
+                " and `flexlet controllers` does what NodeSizes say"
+            ) from None
+
+
+async def get_pod(cluster: Cluster, namespace: str, name: str) -> Pod:
+    """A pod; ConfigError names those there are."""
+    try:
+        return decode.from_json(await cluster.get(PODS, namespace, name), Pod)
+    except NotFound:
+        known = sorted(each.metadata.name for each in await listed(cluster, PODS, Pod, namespace))
+        hint = f"there are {', '.join(known)}" if known else "there are no pods"
+        raise ConfigError(f"there is no pod {name} in namespace {namespace}: {hint}") from None
+
+
+async def resize_pod(cluster: Cluster, namespace: str, name: str, body: dict[str, Any]) -> Outcome | None:
+    """Ask for another size; the refusal, if the API refuses it. Who may not ask at all gets the API's error."""
+    try:
+        await cluster.patch(PODS, namespace, name, body, kind="strategic", subresource="resize")
+    except (Invalid, Forbidden) as error:
+        if _NOT_ALLOWED.search(str(error)):
+            raise
+        return Outcome("Refused", error.reason, str(error))
+    return None
 
 
 async def node_events(cluster: Cluster, name: str) -> list[Event]:

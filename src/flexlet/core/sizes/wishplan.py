@@ -1,0 +1,117 @@
+"""What a wish for another size of a node would mean, for ``--dry-run``: computed from what the API shows now.
+
+The node has the last word, and pods come and go; so this is a forecast.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from flexlet.core.nodesize import sizes
+from flexlet.core.nodesize.objects import NodeSizeSpec
+from flexlet.core.resources.amounts import as_integer
+from flexlet.core.sizes.nodes import Figures
+
+Verdict = Literal["stays", "deflate", "inflate", "partial", "wait", "plug", "refused"]
+AT_ONCE: tuple[Verdict, ...] = ("stays", "deflate", "inflate", "plug")
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """One resource: where it stands, where it would go, and how. Whole numbers: milli-CPU, bytes."""
+
+    resource: str
+    allocatable: int
+    balloon: int
+    goal: int
+    """The size that the balloon would have in the end."""
+    verdict: Verdict
+    amount: int = 0
+    """By how much."""
+    missing: int = 0
+    """How much of the wish cannot be had now."""
+
+    @property
+    def effective(self) -> tuple[int, int]:
+        """Before and after."""
+        grown = self.amount if self.verdict == "plug" else 0
+        return self.allocatable - self.balloon, self.allocatable + grown - self.goal
+
+
+def forecast(figures: dict[str, Figures], spec: NodeSizeSpec) -> list[Forecast]:
+    """What would be done for each resource that is asked for."""
+    return list(_forecasts(figures, spec))
+
+
+def _forecasts(figures: dict[str, Figures], spec: NodeSizeSpec) -> Iterator[Forecast]:
+    target = spec.target
+    if target is None:
+        return
+    for name in sizes.RESOURCES:
+        one = figures[name]
+        whole, held, used = (as_integer(name, each) for each in (one.allocatable, one.balloon, one.used))
+        if target.effective and name in target.effective:
+            wanted = whole - as_integer(name, target.effective[name])
+        elif target.balloon and name in target.balloon:
+            wanted = as_integer(name, target.balloon[name])
+        else:
+            continue
+        yield _one(name, whole, held, used, wanted, spec)
+
+
+def _one(name: str, whole: int, held: int, used: int, wanted: int, spec: NodeSizeSpec) -> Forecast:
+    goal = max(wanted, sizes.FLOOR[name])
+    seen = Forecast(resource=name, allocatable=whole, balloon=held, goal=goal, verdict="stays")
+    if wanted < 0:
+        return _beyond(seen, -wanted, spec)
+    need = goal - held
+    if need <= 0:
+        idle = not need or (not held and goal == sizes.FLOOR[name])
+        return seen if idle else msgspec.structs.replace(seen, verdict="deflate", amount=-need)
+    least = sizes.of(spec.min_effective)
+    return _inflated(seen, need, room=whole - held - used, may=whole - held - least[name], spec=spec)
+
+
+def _beyond(seen: Forecast, short: int, spec: NodeSizeSpec) -> Forecast:
+    """More than the machine has."""
+    if spec.machine is not None and spec.via in {"Hardware", "Auto"}:
+        return msgspec.structs.replace(seen, verdict="plug", amount=short)
+    return msgspec.structs.replace(seen, verdict="refused", missing=short)
+
+
+def _inflated(seen: Forecast, need: int, *, room: int, may: int, spec: NodeSizeSpec) -> Forecast:
+    free = min(room, may)
+    if spec.on_insufficient == "Partial":
+        grant = min(need, room - sizes.CRITICAL_RESERVE[seen.resource], may)
+        if grant < min(need, sizes.GRAIN[seen.resource]):
+            return _unchanged(seen, "refused", need - max(0, free))
+        verdict: Verdict = "inflate" if grant == need else "partial"
+        goal = seen.balloon + grant
+        return msgspec.structs.replace(seen, verdict=verdict, goal=goal, amount=grant, missing=need - grant)
+    if need <= free:
+        return msgspec.structs.replace(seen, verdict="inflate", amount=need)
+    waits = spec.on_insufficient == "Defer" and need <= may
+    return _unchanged(seen, "wait" if waits else "refused", need - max(0, free))
+
+
+def _unchanged(seen: Forecast, verdict: Verdict, missing: int) -> Forecast:
+    return msgspec.structs.replace(seen, verdict=verdict, goal=seen.balloon, missing=missing)
+
+
+def words(seen: Forecast) -> str:
+    """``deflate by 4``; what is missing, if it would not be done at once."""
+    lacks = sizes.quantity(seen.resource, seen.missing)
+    by = sizes.quantity(seen.resource, seen.amount)
+    match seen.verdict:
+        case "stays":
+            return "stays"
+        case "deflate" | "inflate":
+            return f"{seen.verdict} by {by}"
+        case "plug":
+            return f"deflate, then plug {by} into the machine"
+        case "partial":
+            return f"inflate by {by}, {lacks} less than asked for"
+        case "wait":
+            return f"wait until {lacks} more is free"
+        case "refused":
+            return f"refused: {lacks} too little"
