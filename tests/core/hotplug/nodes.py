@@ -46,11 +46,12 @@ def size(text: str) -> Bytes:
     return Bytes(Quantity.parse(text).value)
 
 
-def machine(cpus: int | Iterable[int] = 4, memory: str = "8Gi", swap: str = "4Gi", **more: Any) -> Machine:
-    """One thread per core, one NUMA node."""
+def machine(cpus: int | Iterable[int | Cpu] = 4, memory: str = "8Gi", swap: str = "4Gi", **more: Any) -> Machine:
+    """One thread per core unless told, one NUMA node."""
     ids = range(cpus) if isinstance(cpus, int) else cpus
+    plain = {each: Cpu(each, core=each, socket=0, numa=0, cache=0) for each in ids if isinstance(each, int)}
     fields: dict[str, Any] = {
-        "cpus": tuple(Cpu(each, core=each, socket=0, numa=0, cache=0) for each in ids),
+        "cpus": tuple(plain[each] if isinstance(each, int) else each for each in ids),
         "memory": size(memory),
         "swap": size(swap),
         "numa": (NumaNode(id=0, memory=size(memory)),),

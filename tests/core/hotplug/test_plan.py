@@ -259,7 +259,7 @@ def test_the_books_are_saved_before_they_are_used() -> None:
     after, shared = books("0,3", g2="1-2"), CpuSet.of([0, 3])
     assert found.steps[3:7] == (
         SaveManagers(managers=after),
-        PinContainers(cpusets=(Write("x", "c", shared), Write("b", "c", shared))),
+        PinContainers(cpusets=(Write("b", "c", shared), Write("x", "c", shared))),
         Publish(generation=found.generation, view=found.view, managers=after, victims=found.victims),
         ReportNode(generation=2, closed=True),
     )

@@ -15,6 +15,8 @@ from flexlet.api import age, decode
 from flexlet.core.hotplug import words
 from flexlet.core.hotplug.generation import Generation
 from flexlet.core.hotplug.plan import ResizePlan
+from flexlet.core.hotplug.prepared import resumed
+from flexlet.core.hotplug.preparing import Prepared
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.difference import Change
@@ -57,6 +59,8 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of an unfinished one: where it began."""
     stories: tuple[Story, ...] = ()
     """The newest last."""
+    prepared: Prepared = Prepared()
+    """How far an announced unplug is."""
 
 
 class Spoiled(msgspec.Struct, frozen=True):
@@ -83,10 +87,16 @@ def parse(text: bytes) -> Saved | Spoiled:
     try:
         found = decode.from_json(text, Saved)
     except InputError as error:
-        return Spoiled(error.message)
+        return Spoiled(str(error))
     if found.version != _VERSION:
         return Spoiled(f"it has version {found.version}, this flexlet reads version {_VERSION}")
     return found
+
+
+def parse_or_none(text: bytes) -> Saved | None:
+    """What a file says, None if that cannot be believed."""
+    found = parse(text)
+    return None if isinstance(found, Spoiled) else found
 
 
 def begin(saved: Saved | None, machine: Machine, now: float) -> Beginning:
@@ -96,6 +106,7 @@ def begin(saved: Saved | None, machine: Machine, now: float) -> Beginning:
         first = Generation(number=number, machine=machine, seen_at=now, applied_at=now)
         stories = () if saved is None else saved.stories
         return Beginning(before=first, saved=Saved(generation=first, stories=stories))
+    saved = msgspec.structs.replace(saved, prepared=resumed(saved.prepared))
     if saved.before is None:
         return Beginning(before=saved.generation, saved=saved)
     return Beginning(before=saved.before, unfinished=saved.generation, saved=saved)
@@ -114,7 +125,8 @@ def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: fl
         deeds=deeds(plan, {each.uid: each for each in tenants}),
         notes=plan.notes,
     )
-    return Saved(generation=current, before=saved.before or saved.generation, stories=_with(saved.stories, story))
+    before, stories = saved.before or saved.generation, _with(saved.stories, story)
+    return msgspec.structs.replace(saved, generation=current, before=before, stories=stories)
 
 
 def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
@@ -125,7 +137,7 @@ def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
         else each
         for each in saved.stories
     )
-    return Saved(generation=saved.generation, stories=ends)
+    return msgspec.structs.replace(saved, before=None, stories=ends)
 
 
 def deeds(plan: ResizePlan, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:

@@ -39,3 +39,10 @@ class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
     cpu: CpuRule = "Strict"
     max_grace_s: int = 30
     squeeze_s: float = 60.0
+
+    prepare_s: float = 600.0
+    """How long a node may take to get ready for an unplug, and how long it then waits for it."""
+    offline_s: float = 60.0
+    """How long the kernel may take to let go of one part."""
+    evict_again_s: float = 5.0
+    """How soon an eviction that a disruption budget forbids is asked for again."""

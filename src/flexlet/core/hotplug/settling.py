@@ -22,10 +22,10 @@ from flexlet.core.machine.machine import Machine
 from flexlet.core.managers import resync as books
 from flexlet.core.managers.claims import PodClaim, claim
 from flexlet.core.managers.cpu.outcome import Write
+from flexlet.core.managers.cpu.writes import writes
 from flexlet.core.managers.resync import Resynced
 from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.managers.state import Managers
-from flexlet.core.managers.writes import writes
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resize.allocation import Allocation, applied
 
@@ -77,7 +77,8 @@ def settle(before: Machine, after: Machine, view: NodeView, situation: Situation
         found = situation.resync(situation.managers, situation.managing, before, after, _claims(rest, room), safe)
         more = _displaced(rest, room, found, situation)
         if not more:
-            return _settled((*room.victims, *lost.values()), room, found, situation)
+            cpusets = _cpusets(found.managers, after, situation)
+            return _settled((*room.victims, *lost.values()), room, found, cpusets, situation)
         lost |= more
 
 
@@ -109,20 +110,26 @@ def _displaced(
     }
 
 
-def _settled(ended: tuple[Victim, ...], room: Readmission, found: Resynced, situation: Situation) -> Settled:
+def _settled(
+    ended: tuple[Victim, ...],
+    room: Readmission,
+    found: Resynced,
+    cpusets: tuple[Write, ...],
+    situation: Situation,
+) -> Settled:
     return Settled(
         victims=tuple(victims.pressed(each) for each in ended) if situation.pressed else ended,
         allocations=room.allocations,
         resynced=found,
-        cpusets=_cpusets(found.managers, frozenset(each.uid for each in ended), situation),
+        cpusets=cpusets,
         notes=tuple(dict.fromkeys((*room.notes, *found.notes))),
     )
 
 
-def _cpusets(after: Managers, ended: frozenset[str], situation: Situation) -> tuple[Write, ...]:
+def _cpusets(books: Managers, machine: Machine, situation: Situation) -> tuple[Write, ...]:
     if not situation.managing.pins_cpus:
         return ()
     running = {each.uid: each.running for each in situation.tenants}
     everybody = [claim(each.pod) for each in situation.tenants]
-    found = writes(situation.managers.cpu, after.cpu, everybody, ended)
-    return tuple(write for write in found if write.container in running[write.uid])
+    found = writes(situation.managers.cpu, books.cpu, machine.online, everybody)
+    return tuple(write for write in found if write.container in running.get(write.uid, {}))

@@ -123,9 +123,10 @@ def unplug_refused(generation: int, why: str) -> Resizing:
 
 
 def _half(parts: HalfPlugged) -> str:
-    said = [f"CPUs {parts.offline_cpus} are there and offline"] if parts.offline_cpus else []
+    said = [f"CPUs {parts.offline_cpus} there and offline"] if parts.offline_cpus else []
     if parts.offline_blocks:
-        said.append(f"{len(parts.offline_blocks)} blocks of memory are there and offline")
+        count = len(parts.offline_blocks)
+        said.append(f"{count} {'block' if count == 1 else 'blocks'} of memory there and offline")
     return "; ".join(said)
 
 

@@ -1,0 +1,225 @@
+"""A prepared unplug: the node makes itself smaller before its hardware goes (node-resize.md §4.8).
+
+An unplug that comes as a surprise ends pods within seconds. One that is announced need not: the node offers less
+at once, lets pods leave through evictions that honour disruption budgets, and takes parts offline one by one,
+memory before CPUs, because the kernel may refuse memory and then nothing else was touched. When everything is
+offline it says so, and whoever asked removes the parts. If anything is refused or takes too long, all parts come
+back online and the node offers what it did before.
+
+The state is saved before its steps are taken. Which parts are offline is never remembered but seen on the machine,
+so an agent that died in the middle goes on where the machine is.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from flexlet.api.pod import ResourceList
+from flexlet.api.units import Bytes
+from flexlet.core.hotplug import wish
+from flexlet.core.hotplug.preparing import (
+    BringOnline,
+    Decision,
+    DrainCpus,
+    Evict,
+    Prepared,
+    PrepareStep,
+    Scene,
+    TakeOffline,
+    UndoDrain,
+)
+from flexlet.core.hotplug.readmission import CRITICAL_OVER_CAPACITY
+from flexlet.core.hotplug.settling import Settled, settle
+from flexlet.core.hotplug.view import view
+from flexlet.core.hotplug.wish import Target, Unwilling
+from flexlet.core.machine.machine import Machine
+from flexlet.core.machine.parts import Part, PartRefused, offline, online
+from flexlet.core.resources.names import CPU, MEMORY, PODS
+
+_OFFERED: Final = (CPU, MEMORY, PODS)
+_CRITICAL: Final = "static and critical pods need more than would be left, and they never leave"
+
+
+def decide(state: Prepared, scene: Scene, now: float) -> Decision:
+    """The next steps; asking again without news gives none that are under way."""
+    if state.phase in ("idle", "refused"):
+        state = _begun(state, scene, now)
+    if state.phase in ("evicting", "offlining", "ready"):
+        state = _gone_on(state, scene, now)
+    if state.phase == "evicting" and _is_empty(state, scene):
+        state = msgspec.structs.replace(state, phase="offlining", asked={})
+    if state.phase == "offlining" and not _left(state, scene.machine) and scene.published:
+        state = msgspec.structs.replace(state, phase="ready", since=now)
+    if state.phase == "restoring" and not _pending(state, scene.machine):
+        return _restored(state, scene)
+    return _decision(state, scene, now)
+
+
+def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Scene, now: float) -> Prepared:
+    """What came of a part: for one that does not go another may stand in, or the attempt is over."""
+    state = msgspec.structs.replace(state, trying=None)
+    if refusal is None:
+        return state
+    if state.phase == "restoring":
+        return msgspec.structs.replace(state, parts=tuple(each for each in state.parts if each != part))
+    stubborn = (*state.stubborn, part)
+    other = _another(state, part, stubborn, scene)
+    if other is None:
+        return _failed(state, f"{part} cannot be taken offline: {refusal.reason}: {refusal.message}", now)
+    parts = tuple(other if each == part else each for each in state.parts)
+    return msgspec.structs.replace(state, parts=parts, stubborn=stubborn)
+
+
+def resumed(state: Prepared) -> Prepared:
+    """The state for an agent that starts: nothing is under way, and evictions are asked for anew."""
+    return msgspec.structs.replace(state, trying=None, asked={}, drained=False)
+
+
+def kept_offline(state: Prepared) -> frozenset[Part]:
+    """Parts that nobody shall bring online: they are about to be unplugged."""
+    return frozenset(state.parts) if state.phase in ("offlining", "ready") else frozenset()
+
+
+def _begun(state: Prepared, scene: Scene, now: float) -> Prepared:
+    """Take up a new wish; one that asks for nothing that there is to lose is done at once."""
+    if not scene.wish or scene.wish == state.wish:
+        return state if scene.wish else Prepared()
+    target = wish.read(scene.wish, scene.machine, scene.situation.node)
+    if isinstance(target, Unwilling):
+        return Prepared(phase="refused", wish=scene.wish, why=target.why)
+    parts = wish.chosen(target, scene.machine, scene.situation.managing, scene.movable)
+    if isinstance(parts, Unwilling):
+        return Prepared(phase="refused", wish=scene.wish, why=parts.why)
+    if target == Target(len(scene.machine.cpus), scene.machine.memory):
+        return Prepared(wish=scene.wish)
+    begun = Prepared(phase="evicting", wish=scene.wish, target=target, parts=parts, since=now)
+    if CRITICAL_OVER_CAPACITY in _settled(scene, _smaller(begun, scene), shrank=True).notes:
+        return Prepared(phase="refused", wish=scene.wish, why=_CRITICAL)
+    return begun
+
+
+def _gone_on(state: Prepared, scene: Scene, now: float) -> Prepared:
+    """Whether to go on: the wish still stands, its parts are not gone already, and there is time."""
+    if state.phase == "ready" and _is_unplugged(state, scene.machine):
+        return Prepared(wish=state.wish)
+    if scene.wish != state.wish:
+        return msgspec.structs.replace(state, phase="restoring", since=now, why="")
+    if now >= state.since + scene.situation.resize.prepare_s:
+        what = {"evicting": "pods did not leave", "ready": "nobody removed the parts"}
+        return _failed(state, f"{what.get(state.phase, 'parts did not go offline')} in time", now)
+    return state
+
+
+def _is_unplugged(state: Prepared, machine: Machine) -> bool:
+    """Whether the parts are gone for good; memory that is less than a block is gone when the machine has less."""
+    target = state.target or Target(0, Bytes(0))
+    if not state.parts:
+        return len(machine.cpus) <= target.cpus and machine.memory <= target.memory
+    return not _pending(state, machine) and not _left(state, machine)
+
+
+def _failed(state: Prepared, why: str, now: float) -> Prepared:
+    return msgspec.structs.replace(state, phase="restoring", since=now, why=why, trying=None)
+
+
+def _restored(state: Prepared, scene: Scene) -> Decision:
+    """Everything is as before; a wish that failed is not tried again until it is another."""
+    settled = _settled(scene, scene.machine, shrank=False)
+    done = Prepared(phase="refused", wish=state.wish, why=state.why) if state.why else Prepared()
+    undo = UndoDrain(
+        managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
+    )
+    changed = settled.resynced.managers != scene.situation.managers
+    return Decision(state=done, steps=(undo,) if changed else (), refused=done.why)
+
+
+def _decision(state: Prepared, scene: Scene, now: float) -> Decision:
+    if state.phase in ("idle", "refused"):
+        return Decision(state=state, refused=state.why)
+    steps: list[PrepareStep] = []
+    if state.phase == "evicting":
+        steps += _evictions(state, scene, now)
+        again = now + scene.situation.resize.evict_again_s
+        asked = {each.uid: again for each in steps if isinstance(each, Evict)}
+        state = msgspec.structs.replace(state, asked=state.asked | asked)
+    if state.phase == "offlining" and state.trying is None and (left := _left(state, scene.machine)):
+        steps += _drain(state, scene, left[0])
+        steps.append(TakeOffline(left[0], scene.situation.resize.offline_s))
+        state = msgspec.structs.replace(state, trying=left[0], drained=state.drained or left[0].kind == "cpu")
+    if state.phase == "restoring" and state.trying is None:
+        part = _pending(state, scene.machine)[0]
+        steps.append(BringOnline(part))
+        state = msgspec.structs.replace(state, trying=part)
+    return Decision(
+        state=state,
+        steps=tuple(steps),
+        ceiling={} if state.phase == "restoring" else _ceiling(state, scene),
+        unplug_ready=scene.generation if state.phase == "ready" else 0,
+        wake_at=_wake_at(state, scene),
+    )
+
+
+def _wake_at(state: Prepared, scene: Scene) -> float | None:
+    if state.phase == "restoring":
+        return None
+    return min((state.since + scene.situation.resize.prepare_s, *state.asked.values()))
+
+
+def _ceiling(state: Prepared, scene: Scene) -> ResourceList:
+    whole = view(_smaller(state, scene), scene.situation.node, scene.situation.managing).allocatable
+    return {name: whole[name] for name in _OFFERED}
+
+
+def _smaller(state: Prepared, scene: Scene) -> Machine:
+    target = state.target or Target(len(scene.machine.cpus), scene.machine.memory)
+    return wish.without(scene.machine, state.parts, target)
+
+
+def _settled(scene: Scene, machine: Machine, *, shrank: bool) -> Settled:
+    size = view(machine, scene.situation.node, scene.situation.managing)
+    return settle(scene.machine, machine, size, scene.situation, shrank=shrank)
+
+
+def _evictions(state: Prepared, scene: Scene, now: float) -> Iterator[Evict]:
+    """Everybody who would not fit, unless it was asked for a moment ago."""
+    for each in _settled(scene, _smaller(state, scene), shrank=True).victims:
+        if state.asked.get(each.uid, 0.0) <= now:
+            yield Evict(each.uid, each.namespace, each.name)
+
+
+def _is_empty(state: Prepared, scene: Scene) -> bool:
+    """Whether there is room: nobody has to leave, and those who were asked to are gone."""
+    here = {each.uid for each in scene.situation.tenants}
+    return here.isdisjoint(state.asked) and not _settled(scene, _smaller(state, scene), shrank=True).victims
+
+
+def _drain(state: Prepared, scene: Scene, part: Part) -> Iterator[DrainCpus]:
+    """Before the first CPU goes, everybody is moved off all of them at once."""
+    if part.kind == "cpu" and not state.drained:
+        settled = _settled(scene, _smaller(state, scene), shrank=True)
+        if settled.resynced.managers != scene.situation.managers:
+            yield DrainCpus(
+                managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
+            )
+
+
+def _left(state: Prepared, machine: Machine) -> list[Part]:
+    """Parts that are still online, in the order in which they go."""
+    present = online(machine)
+    return [part for part in state.parts if part in present]
+
+
+def _pending(state: Prepared, machine: Machine) -> list[Part]:
+    """Parts that are there and offline: they can come back."""
+    waiting = offline(machine.half_plugged)
+    return [part for part in state.parts if part in waiting]
+
+
+def _another(state: Prepared, part: Part, stubborn: tuple[Part, ...], scene: Scene) -> Part | None:
+    """Another movable block; a CPU, or a block that nobody promised could go, has no stand-in."""
+    if part.kind != "memory":
+        return None
+    taken = {*state.parts, *stubborn}
+    others = wish.blocks_in_order(scene.machine, scene.movable)
+    return next((each for each in others if each.number in scene.movable and each not in taken), None)

@@ -1,0 +1,112 @@
+"""The words of a prepared unplug: how far it is, what is known, what to do, what to offer (see `prepared`)."""
+
+from typing import Literal
+
+import msgspec
+
+from flexlet.api.pod import ResourceList
+from flexlet.core.hotplug.settling import Situation
+from flexlet.core.hotplug.wish import Target
+from flexlet.core.machine.machine import Machine
+from flexlet.core.machine.parts import Part
+from flexlet.core.managers.resync import Move, Write
+from flexlet.core.managers.state import Managers
+
+Phase = Literal["idle", "evicting", "offlining", "ready", "restoring", "refused"]
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far the node is; what the file of generations keeps of it."""
+
+    phase: Phase = "idle"
+    wish: str = ""
+    """The annotation that is being served, was served or was refused: the same one is not taken up twice."""
+    target: Target | None = None
+    parts: tuple[Part, ...] = ()
+    """Those that shall go, in this order."""
+    stubborn: tuple[Part, ...] = ()
+    """Those that the kernel refused to let go."""
+    since: float = 0.0
+    """When the present phase began."""
+    asked: dict[str, float] = {}
+    """Pods whose eviction was asked for: when it may be asked for again, by uid."""
+    trying: Part | None = None
+    """The part that is being switched now."""
+    drained: bool = False
+    why: str = ""
+    """Why the wish was refused."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known now."""
+
+    wish: str = ""
+    """The annotation, empty if there is none."""
+    machine: Machine
+    generation: int = 0
+    """The one that was published last."""
+    published: bool = True
+    """Whether that is the machine's size: what went offline has become a generation."""
+    situation: Situation
+    movable: frozenset[int] = frozenset()
+    """Blocks of memory in a movable zone."""
+
+
+class Evict(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
+    """Ask the API to evict a pod, with all the grace it wants; a refusal (429) is asked again later."""
+
+    uid: str
+    namespace: str
+    name: str
+
+
+class DrainCpus(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only=True):
+    """Move everybody off the CPUs that are to go: save the books, pin the containers, use the books."""
+
+    managers: Managers
+    cpusets: tuple[Write, ...] = ()
+    memory: tuple[Move, ...] = ()
+
+
+class TakeOffline(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
+    """Take one part offline, and tell `switched`; never bring it online by yourself."""
+
+    part: Part
+    timeout_s: float
+
+
+class BringOnline(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
+    """Bring one part back, and tell `switched`."""
+
+    part: Part
+
+
+class UndoDrain(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only=True):
+    """Let everybody use all CPUs of the machine again."""
+
+    managers: Managers
+    cpusets: tuple[Write, ...] = ()
+    memory: tuple[Move, ...] = ()
+
+
+PrepareStep = Evict | DrainCpus | TakeOffline | BringOnline | UndoDrain
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What the node offers from now on, what to do, and when to ask again."""
+
+    state: Prepared
+    """To be saved before the steps are taken."""
+    steps: tuple[PrepareStep, ...] = ()
+    ceiling: ResourceList = {}
+    """Allocatable is at most this, in the cluster and for the node's own admission; empty: no less than usual."""
+    unplug_ready: int = 0
+    """The generation of ``flexlet.io/unplug-ready``; 0: nothing is ready."""
+    refused: str = ""
+    """The message of the condition's reason UnplugRefused."""
+    wake_at: float | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether new pods must stay away."""
+        return bool(self.ceiling)

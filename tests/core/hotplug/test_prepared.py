@@ -1,0 +1,267 @@
+"""Lives of one node that is asked to become smaller; `Node` does what the decider says, as an engine would."""
+
+from typing import Any
+
+from msgspec.structs import replace
+from tests import pods
+from tests.core.hotplug import nodes
+
+from flexlet.api.cpuset import CpuSet
+from flexlet.api.units import Bytes
+from flexlet.core.hotplug import prepared
+from flexlet.core.hotplug.preparing import (
+    BringOnline,
+    Decision,
+    DrainCpus,
+    Evict,
+    Prepared,
+    Scene,
+    TakeOffline,
+    UndoDrain,
+)
+from flexlet.core.hotplug.tenants import Tenant
+from flexlet.core.machine.machine import Cpu, HalfPlugged, Machine, NumaNode
+from flexlet.core.machine.parts import Part, PartRefused
+from flexlet.core.managers.resync import Write, resync
+from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.managers.state import CpuState, Managers
+
+GIB = 1024**3
+WISH = '{"cpu": "3", "memory": "6Gi"}'
+BLOCKS: dict[str, Any] = {"block_size": Bytes(GIB), "blocks": tuple(range(8))}
+FULL = nodes.machine(**BLOCKS)
+LATE = nodes.tenant("late", "500m,3Gi", age=5)
+EARLY = nodes.tenant("early", "500m,3Gi")
+
+
+class Node:
+    """A machine whose parts obey, except those in `stubborn`, and a disruption budget that lets nobody go."""
+
+    def __init__(self, *tenants: Tenant, machine: Machine = FULL, **more: Any) -> None:
+        self.state = Prepared()
+        self.machine = machine
+        self.tenants = tenants
+        self.wish = WISH
+        self.movable: frozenset[int] = frozenset()
+        self.stubborn: set[str] = set()
+        self.more = more
+        self.now = 100.0
+        self.generation = 1
+        self.calls: list[str] = []
+        self.last = Decision(state=self.state)
+
+    @property
+    def scene(self) -> Scene:
+        return Scene(
+            wish=self.wish,
+            machine=self.machine,
+            generation=self.generation,
+            situation=nodes.situation(*self.tenants, **self.more),
+            movable=self.movable,
+        )
+
+    def step(self) -> Decision:
+        self.last = prepared.decide(self.state, self.scene, self.now)
+        self.state = self.last.state
+        for each in self.last.steps:
+            match each:
+                case Evict(uid=uid):
+                    self.calls.append(f"evict {uid}")
+                case TakeOffline(part=part):
+                    self.switch(part, "offline")
+                case BringOnline(part=part):
+                    self.switch(part, "online")
+                case DrainCpus(managers=managers) | UndoDrain(managers=managers):
+                    self.calls.append(f"shared {managers.cpu.shared}")
+                    self.more["managers"] = managers
+        return self.last
+
+    def run(self) -> Decision:
+        for _ in range(30):
+            if not self.step().steps:
+                break
+        return self.last
+
+    def switch(self, part: Part, way: str) -> None:
+        self.calls.append(f"{way} {part}")
+        refusal = PartRefused(part=part, reason="EBUSY", message="no") if str(part) in self.stubborn else None
+        if refusal is None:
+            self.machine = moved(self.machine, part, way)
+            self.generation += 1
+        self.state = prepared.switched(self.state, part, refusal, self.scene, self.now)
+
+
+def moved(machine: Machine, part: Part, way: str) -> Machine:
+    """The machine after a part was switched, or (``gone``) unplugged for good."""
+    half, sign = machine.half_plugged, 1 if way == "online" else -1
+    if part.kind == "cpu":
+        others = tuple(cpu for cpu in machine.cpus if cpu.id != part.number)
+        new = Cpu(part.number, core=part.number, socket=0, numa=0, cache=0)
+        waiting = half.offline_cpus - CpuSet.of([part.number])
+        waiting = waiting | CpuSet.of([part.number]) if way == "offline" else waiting
+        cpus = tuple(sorted((*others, new), key=lambda cpu: cpu.id)) if way == "online" else others
+        return replace(machine, cpus=cpus, half_plugged=replace(half, offline_cpus=waiting))
+    memory = Bytes(machine.memory + sign * machine.block_size) if way != "gone" else machine.memory
+    blocks = tuple(each for each in half.offline_blocks if each != part.number)
+    blocks = tuple(sorted((*blocks, part.number))) if way == "offline" else blocks
+    return replace(
+        machine,
+        memory=memory,
+        numa=(NumaNode(id=0, memory=memory),),
+        half_plugged=replace(half, offline_blocks=blocks),
+        blocks=tuple(each for each in machine.blocks if way != "gone" or each != part.number),
+    )
+
+
+def test_a_node_with_room_goes_straight_to_work() -> None:
+    """Memory first, one part at a time; then it says that everything is ready, and in which generation."""
+    node = Node(EARLY)
+    first = node.step()
+    assert pods.texts(first.ceiling) == {"cpu": "2", "memory": "5020Mi", "pods": "110"}
+    assert first.closed
+    last = node.run()
+    assert node.calls == ["offline memory7", "offline memory6", "offline cpu3"]
+    assert (last.unplug_ready, node.state.phase, last.closed) == (4, "ready", True)
+    assert prepared.kept_offline(node.state) == {Part("memory", 7), Part("memory", 6), Part("cpu", 3)}
+    for part in node.state.parts:
+        node.machine = moved(node.machine, part, "gone")
+    assert node.step() == Decision(state=Prepared(wish=WISH))
+    node.wish = ""
+    assert node.step() == Decision(state=Prepared())
+
+
+def test_pods_leave_first_and_budgets_are_asked_again() -> None:
+    """Whoever would not fit is evicted; nothing is touched before it is gone."""
+    node = Node(EARLY, LATE)
+    assert node.run().wake_at == 105.0
+    node.now = 105.0
+    node.step()
+    assert node.calls == ["evict late", "evict late"]
+    node.tenants = (EARLY, replace(LATE, leaving=True))
+    node.now = 111.0
+    assert node.run().steps == ()
+    node.tenants = (EARLY,)
+    node.run()
+    assert node.calls[2:] == ["offline memory7", "offline memory6", "offline cpu3"]
+
+
+def test_pods_that_do_not_leave_end_the_attempt() -> None:
+    """The same wish is not tried again; another one is."""
+    node = Node(EARLY, LATE)
+    node.step()
+    node.now += 600
+    last = node.step()
+    assert last == Decision(
+        state=Prepared(phase="refused", wish=WISH, why="pods did not leave in time"),
+        refused="pods did not leave in time",
+    )
+    assert node.step() == last
+    node.wish = '{"cpu": "3"}'
+    assert node.step().state.phase == "offlining"
+
+
+def test_a_block_that_refuses_brings_everything_back() -> None:
+    """S23: allocatable is restored, and nobody was ended."""
+    node = Node(EARLY)
+    node.stubborn = {"memory6"}
+    last = node.run()
+    assert node.calls == ["offline memory7", "offline memory6", "online memory7"]
+    assert node.machine == FULL
+    why = "memory6 cannot be taken offline: EBUSY: no"
+    assert last == Decision(state=Prepared(phase="refused", wish=WISH, why=why), refused=why)
+
+
+def test_another_movable_block_may_stand_in() -> None:
+    node = Node(EARLY)
+    node.movable = frozenset({3, 4, 5})
+    node.stubborn = {"memory5"}
+    node.run()
+    assert node.calls == ["offline memory5", "offline memory3", "offline memory4", "offline cpu3"]
+    assert node.state.phase == "ready"
+
+
+def test_a_wish_that_is_taken_back_is_undone() -> None:
+    """Also in the middle, and by an agent that was started again."""
+    node = Node(EARLY)
+    node.step()
+    node.step()
+    node.state = prepared.resumed(node.state)
+    node.wish = ""
+    last = node.run()
+    assert node.calls == ["offline memory7", "offline memory6", "online memory7", "online memory6"]
+    assert (last, node.machine) == (Decision(state=Prepared()), FULL)
+
+
+def test_an_agent_that_died_goes_on_where_the_machine_is() -> None:
+    """A part was switched and nobody heard of it."""
+    node = Node(EARLY)
+    first = prepared.decide(node.state, node.scene, node.now)
+    assert first.steps == (TakeOffline(Part("memory", 7), 60.0),)
+    node.machine = moved(node.machine, Part("memory", 7), "offline")
+    node.state = prepared.resumed(first.state)
+    node.run()
+    assert node.calls == ["offline memory6", "offline cpu3"]
+
+
+def test_nobody_removes_what_is_ready() -> None:
+    node = Node(EARLY)
+    node.run()
+    node.now += 600
+    last = node.run()
+    assert node.machine == FULL
+    assert last.refused == "nobody removed the parts in time"
+
+
+def test_cpus_are_drained_before_they_go() -> None:
+    """The container on CPU 3 moves; when the CPU is back, it is shared."""
+    pinned = nodes.tenant("pinned", "1,1Gi", "1,1Gi")
+    cpu = CpuState(
+        policy="static",
+        shared=CpuSet.parse("0-2"),
+        entries={"pinned": {"c": CpuSet.of([3])}},
+        reserved=CpuSet.of([0]),
+    )
+    managing = ManagerSettings(cpu_policy="static", reserved_cpus=CpuSet.of([0]), reserved_milli=1000)
+    books = Managers(cpu=cpu, numa=(0,))
+    node = Node(pinned, managing=managing, managers=books, resync=resync)
+    node.wish = '{"cpu": "3"}'
+    last = node.step()
+    after = replace(books, cpu=replace(cpu, shared=CpuSet.of([0, 2]), entries={"pinned": {"c": CpuSet.of([1])}}))
+    assert last.steps[0] == DrainCpus(managers=after, cpusets=(Write("pinned", "c", CpuSet.of([1])),))
+    assert node.calls == ["shared 0,2", "offline cpu3"]
+    node.wish = ""
+    node.run()
+    assert node.calls[2:] == ["online cpu3", "shared 0,2-3"]
+
+
+def test_what_makes_no_sense_is_refused_at_once() -> None:
+    node = Node(nodes.tenant("etcd", ",6Gi", static=True))
+    assert node.step().refused == "static and critical pods need more than would be left, and they never leave"
+    node = Node()
+    node.wish = '{"cpu": "none"}'
+    assert "cannot read annotation" in node.step().refused
+    node = Node(machine=nodes.machine())
+    assert node.step().refused == "this machine's memory has no blocks that can be taken offline"
+    assert not node.calls
+
+
+def test_a_wish_for_as_much_as_there_is_is_served_already() -> None:
+    node = Node()
+    node.wish = '{"cpu": "8", "memory": "8Gi"}'
+    assert node.step() == Decision(state=Prepared(wish=node.wish))
+
+
+def test_less_than_a_block_is_left_to_whoever_asked() -> None:
+    """Nothing can be taken offline; the node makes room, and waits until the machine has less."""
+    node = Node(EARLY)
+    node.wish = '{"memory": "7680Mi"}'
+    assert node.run().unplug_ready == 1
+    node.machine = nodes.machine(memory="7680Mi", **BLOCKS)
+    assert node.step() == Decision(state=Prepared(wish=node.wish))
+
+
+def test_half_plugged_parts_of_others_are_not_ours() -> None:
+    node = Node(EARLY, machine=replace(FULL, half_plugged=HalfPlugged(offline_cpus=CpuSet.of([9]))))
+    node.stubborn = {"memory7"}
+    node.run()
+    assert node.calls == ["offline memory7"]
