@@ -51,6 +51,8 @@ class Rejected(msgspec.Struct, frozen=True, tag=True):
 
     reason: str
     message: str
+    by_managers: bool = False
+    """Whether it was the resource managers who refused."""
 
 
 class Later(msgspec.Struct, frozen=True, tag=True):
@@ -93,7 +95,7 @@ def ask(record: PodRecord, world: World) -> Verdict:
         return refusal
     placed = managing.placed(asked.pod, world)
     if isinstance(placed, Refusal):
-        return Later() if managing.may_leave(world) else Rejected(placed.reason, placed.message)
+        return Later() if managing.may_leave(world) else Rejected(placed.reason, placed.message, by_managers=True)
     return _first(AFTER_PLACING, asked) or Admitted(allocation, placed)
 
 

@@ -16,8 +16,9 @@ from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.observations import Done, Finished
 from flexlet.core.agent.record import ADMITTED, REJECTED, Backoff, Ending, PodRecord
 from flexlet.core.agent.world import World, active
+from flexlet.core.managers.claims import PodClaim, claim
 from flexlet.core.resize import admit, conditions, events, pending, triggers
-from flexlet.core.resize.allocation import Allocation, applied, is_pending
+from flexlet.core.resize.allocation import Allocation, applied, is_pending, of_spec
 from flexlet.core.resize.infeasible import NodeRules
 from flexlet.core.resize.pending import Outcome
 from flexlet.core.resize.verdict import Preempting
@@ -25,6 +26,13 @@ from flexlet.core.resize.verdict import Preempting
 PREEMPTED = "Pod was preempted by Kubelet to accommodate a critical pod."
 REJECTION = "Pod was rejected: "
 _RETRY_S = 10.0
+
+
+class Placing(msgspec.Struct, frozen=True):
+    """A pod that came to the resource managers: what it claimed, and why it was refused if it was."""
+
+    claim: PodClaim
+    refusal: Rejected | None = None
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +48,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """Resizes granted that had been Deferred."""
     infeasible: tuple[str, ...] = ()
     """Why resizes were refused for good, in the words of the metric."""
+    placed: tuple[Placing, ...] = ()
+    """Whom the resource managers were asked for."""
 
 
 def settle(world: World, now: float) -> Settlement:
@@ -96,6 +106,7 @@ class _House:
         self.trigger = ""
         self.accepted = 0
         self.infeasible: tuple[str, ...] = ()
+        self.placed: list[Placing] = []
         self.again_at: list[float] = []
         """When to ask those again who were held back."""
 
@@ -109,6 +120,7 @@ class _House:
             trigger=self.trigger,
             accepted=self.accepted,
             infeasible=self.infeasible,
+            placed=tuple(self.placed),
         )
 
     def let_go(self) -> None:
@@ -124,11 +136,18 @@ class _House:
             match verdict:
                 case Admitted(allocation=allocation, managers=managers):
                     self.world = self.world.managed(managers)
+                    self._note_placing(record, allocation)
                     self._grant(record, allocation)
                 case Rejected():
+                    self._note_placing(record, of_spec(record.pod, self.world.setup.gates), verdict)
                     self._reject(record, verdict)
                 case Preempting(victims=victims):
                     self._make_way(victims)
+
+    def _note_placing(self, record: PodRecord, allocation: Allocation, refusal: Rejected | None = None) -> None:
+        if managing.is_on(self.world.setup) and (refusal is None or refusal.by_managers):
+            pod = applied(record.pod, allocation, self.world.setup.gates)
+            self.placed.append(Placing(claim(pod), refusal))
 
     def _is_held_back(self, record: PodRecord) -> bool:
         """Whether the ledger could not take a grant a moment ago; it is asked again in a while."""

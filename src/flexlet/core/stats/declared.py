@@ -94,6 +94,7 @@ _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
         "Bytes of a container's logs.",
         ("uid", "namespace", "pod", "container"),
     ),
+    "kubelet_cpu_manager_allocation_per_numa": ("CPUs given away, by NUMA node.", ("numa_node",)),
     "kubelet_cpu_manager_exclusive_cpu_allocation_count": ("CPUs given to one container alone.", ()),
     "kubelet_cpu_manager_shared_pool_size_millicores": ("CPUs that are shared.", ()),
     "kubelet_cri_losing_support": ("1 if the runtime is too old for a coming version.", ("version",)),

@@ -17,6 +17,7 @@ from flexlet.core.resize import events, metrics
 from flexlet.core.resize.steps import WritePodCgroup
 from flexlet.core.runtime.shown import EXITED, RUNNING
 from flexlet.core.stats import labels
+from flexlet.engine.agent import placements
 from flexlet.engine.agent.starts import Starts
 from flexlet.ports.meters import Meters
 
@@ -68,6 +69,7 @@ class Counting:
             self._meters.count(metrics.DEFERRED_ACCEPTED.name, trigger, settlement.accepted)
         for detail in settlement.infeasible:
             self._meters.count(metrics.INFEASIBLE.name, {"reason_detail": detail})
+        placements.count(self._meters, settlement)
         for uid in settlement.touched:
             known, record = before.pods.get(uid), settlement.world.pods.get(uid)
             if known is not None and record is not None and record.ending is not known.ending:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Final
 
+from flexlet.api.cpuset import CpuSet
 from flexlet.core.agent.observations import FILE
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
@@ -30,6 +31,7 @@ class Gauges:
         self._running(world)
         self._wanted(world)
         self._resizes(world)
+        self._managers(world)
         self._meters.set("kubelet_pleg_last_seen_seconds", value=self._watching.last_look_at)
         self._meters.set("flexlet_agent_rounds_total", value=self._loop.rounds)
         self._meters.set("flexlet_agent_late_rounds_total", value=self._loop.late_rounds)
@@ -67,6 +69,21 @@ class Gauges:
         self._meters.set(metrics.PENDING.name, {"reason": "deferred"}, deferred)
         self._meters.set(metrics.PENDING.name, {"reason": "infeasible"}, infeasible)
         self._meters.set(metrics.IN_PROGRESS.name, value=in_progress)
+
+    def _managers(self, world: World) -> None:
+        """CPUs that are given away and those that are left; a node that manages none has no such numbers."""
+        if not world.setup.managers.pins_cpus:
+            return
+        book = world.managers.cpu
+        owned = CpuSet.of(cpu for own in book.entries.values() for cpus in own.values() for cpu in cpus)
+        self._meters.set("kubelet_cpu_manager_exclusive_cpu_allocation_count", value=len(owned))
+        left = len(book.shared - book.reserved) * 1000
+        self._meters.set("kubelet_cpu_manager_shared_pool_size_millicores", value=left)
+        counts = Counter(cpu.numa for cpu in world.setup.machine.cpus if cpu.id in owned)
+        self._meters.forget("kubelet_cpu_manager_allocation_per_numa", {})
+        for node in sorted({cpu.numa for cpu in world.setup.machine.cpus}):
+            words = {"numa_node": str(node)}
+            self._meters.set("kubelet_cpu_manager_allocation_per_numa", words, counts[node])
 
 
 def _static(record: PodRecord) -> str:
