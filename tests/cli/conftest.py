@@ -78,12 +78,20 @@ class Api:
         body = {"status": {"phase": "Running", "containerStatuses": [held], "conditions": list(conditions)}}
         self.patch(PODS, name, body, namespace, subresource="status")
 
-    def event(self, about: Json, reason: str, message: str, at: str, kind: str = "Normal") -> None:
-        """Tell something about an object."""
+    def event(
+        self, about: Json, reason: str, message: str, at: str, kind: str = "Normal", *, host: str = ""
+    ) -> None:
+        """Tell something about an object, as this host."""
         namespace = about.get("namespace", "default")
         name = f"{about['name']}.{abs(hash((reason, message, at))):x}"
         body = {"metadata": {"name": name}, "involvedObject": about, "reason": reason, "message": message}
-        told = body | {"type": kind, "count": 1, "firstTimestamp": at, "lastTimestamp": at, "source": {}}
+        told = body | {
+            "type": kind,
+            "count": 1,
+            "firstTimestamp": at,
+            "lastTimestamp": at,
+            "source": {"host": host},
+        }
         self.create(EVENTS, told, namespace)
 
 

@@ -6,7 +6,7 @@ import click.testing
 import pytest
 
 from flexlet.adapters.journal import JournalFile, older
-from flexlet.cli.explain import explain, pod_name
+from flexlet.cli.explain import explain, parsed
 from flexlet.errors import ConfigError
 
 SEEN = {"type": "PodSeen", "namespace": "default", "name": "web", "source": "api", "generation": 1, "new": True,
@@ -62,7 +62,7 @@ def test_namesakes_are_told_apart(tmp_path: Path) -> None:
     [
         (("pod/nobody",), "the journal knows no pod default/nobody"),
         (("pod/web", "-n", "kube-system"), "the journal knows no pod kube-system/web"),
-        (("node/web",), "cannot explain 'node/web': name a pod as pod/NAME"),
+        (("job/web",), "cannot explain 'job/web': name a pod as pod/NAME, or a node as node/NAME"),
     ],
 )
 def test_what_cannot_be_explained_is_said(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
@@ -76,4 +76,5 @@ def test_without_a_journal_the_remedy_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bare_name_is_a_pod() -> None:
-    assert pod_name("web") == pod_name("pods/web") == "web"
+    assert parsed("web") == parsed("pods/web") == ("pod", "web")
+    assert parsed("no/n1") == ("node", "n1")

@@ -1,7 +1,8 @@
-"""``flexlet explain pod/NAME``: why a pod is as it is, from the journal of the agent that runs it.
+"""``flexlet explain pod/NAME`` and ``flexlet explain node/NAME``: why something is as it is.
 
-Whoever has the lines of a journal can have them explained: `explained` takes entries, from a file of this host or
-from wherever else they were fetched.
+A pod's story is in the journal of the agent that runs it. A node's is in the file of its generations, on the node;
+elsewhere the cluster's events tell it. Whoever has the lines of a journal can have them explained: `explained`
+takes entries, from a file of this host or from wherever else they were fetched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,16 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from flexlet.cli.options import kubeconfig_option
 from flexlet.errors import ConfigError
 
 if TYPE_CHECKING:
     from flexlet.core.journal.entry import Entry
 
 JOURNAL: Final = Path("/var/lib/kubelet/journal/agent.jsonl")
+ROOT: Final = Path("/var/lib/kubelet")
+_KINDS: Final = {
+    "": "pod",
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+    **dict.fromkeys(("node", "nodes", "no"), "node"),
+}
 
 
 @click.command()
-@click.argument("target", metavar="pod/NAME")
+@click.argument("target", metavar="pod/NAME|node/NAME")
 @click.option("--namespace", "-n", default="default", show_default=True, help="The pod's namespace.")
 @click.option(
     "--journal",
@@ -29,20 +37,41 @@ JOURNAL: Final = Path("/var/lib/kubelet/journal/agent.jsonl")
     help="The agent's journal.",
 )
 @click.option("--uid", default="", help="A pod of that name that is gone; by default the newest one.")
-def explain(target: str, namespace: str, journal: Path, uid: str) -> None:
-    """Tell what the node learned of a pod, what it decided, did and reported, in the order it happened."""
-    from flexlet.adapters.journal import read
+@click.option(
+    "--root-dir",
+    "root",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"The directory of the agent on this host, which is the node; {ROOT} if no cluster is named.",
+)
+@kubeconfig_option
+def explain(
+    target: str, namespace: str, journal: Path, uid: str, root: Path | None, kubeconfig: str | None
+) -> None:
+    """Tell what happened and why, in the order it happened.
 
-    for line in explained(read(journal), namespace, pod_name(target), uid):
+    Of a pod: what its node learned, decided, did and reported, from the journal on that host. Of a node: its
+    generations, what changed, and what was done to whom; from the file of its agent on that host, or from the
+    events of a cluster.
+    """
+    kind, name = parsed(target)
+    if kind == "node":
+        from flexlet.cli.explainnode import node_story
+
+        lines: Iterator[str] = node_story(name, root, ROOT, kubeconfig)
+    else:
+        from flexlet.adapters.journal import read
+
+        lines = explained(read(journal), namespace, name, uid)
+    for line in lines:
         click.echo(line)
 
 
-def pod_name(target: str) -> str:
-    """``web`` of ``pod/web``."""
-    kind, slash, name = target.rpartition("/")
-    if (slash and kind not in {"pod", "pods", "po"}) or not name:
-        raise ConfigError(f"cannot explain {target!r}: name a pod as pod/NAME")
-    return name
+def parsed(target: str) -> tuple[str, str]:
+    """Kind and name of ``pod/web`` or ``node/n1``; a bare name is a pod's."""
+    kind, _, name = target.rpartition("/")
+    if kind not in _KINDS or not name:
+        raise ConfigError(f"cannot explain {target!r}: name a pod as pod/NAME, or a node as node/NAME")
+    return _KINDS[kind], name
 
 
 def explained(entries: Sequence["Entry"], namespace: str, name: str, uid: str = "") -> Iterator[str]:

@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
     "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
     "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node or a pod."),
-    "explain": ("flexlet.cli.explain", "explain", "Tell why a pod is as it is, from its node's journal."),
+    "explain": ("flexlet.cli.explain", "explain", "Tell why a pod or a node is as it is."),
     "print-manifests": (
         "flexlet.cli.manifests",
         "print_manifests",

@@ -34,6 +34,8 @@ class Event(KubeStruct, frozen=True, kw_only=True):
     first_timestamp: str | None = None
     last_timestamp: str | None = None
     event_time: str | None = None
+    source: dict[str, str] = msgspec.field(default_factory=dict)
+    reporting_instance: str = ""
 
     @property
     def at(self) -> str:

@@ -1,0 +1,52 @@
+"""Where the story of a node is found, and how it is told."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from flexlet.cli import reading
+from flexlet.core.hotplug import saved
+from flexlet.core.journal import nodestory
+from flexlet.core.sizes.node import Event, NodeDetails
+from flexlet.errors import ConfigError
+from flexlet.ports.cluster import EVENTS, Cluster
+
+
+def node_story(name: str, root: Path | None, usual: Path, kubeconfig: str | None) -> Iterator[str]:
+    """From the directory that was named, or from this host's if no cluster was named; else from a cluster."""
+    if root is not None:
+        return _of_file(root / saved.FILE)
+    here = usual / saved.FILE
+    if kubeconfig is None and "KUBECONFIG" not in os.environ and here.is_file():
+        return _of_file(here)
+    details, told = asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: _asked(cluster, name)))
+    return _of_cluster(details, told, usual)
+
+
+def _of_file(path: Path) -> Iterator[str]:
+    try:
+        found = saved.parse(path.read_bytes())
+    except OSError as error:
+        hint = "name the agent's directory with --root-dir, or a cluster with --kubeconfig"
+        raise ConfigError(f"cannot read the node's generations {path}: {error.strerror}; {hint}") from error
+    if isinstance(found, saved.Spoiled):
+        raise ConfigError(f"cannot believe the node's generations {path}: {found.why}")
+    yield f"# from {path}"
+    yield from nodestory.of_file(found)
+
+
+def _of_cluster(details: NodeDetails, told: list[Event], usual: Path) -> Iterator[str]:
+    name = details.sizes.name
+    yield f"# from the cluster's events, which it forgets; on {name} itself, --root-dir {usual} tells all of it"
+    yield from nodestory.of_events(details, told)
+
+
+async def _asked(cluster: Cluster, name: str) -> tuple[NodeDetails, list[Event]]:
+    """The node, and what its pods were told because of its size."""
+    details = await reading.node_details(cluster, name)
+    told = []
+    for reason in nodestory.VICTIMS:
+        found = await reading.listed(cluster, EVENTS, Event, field_selector=f"reason={reason}")
+        told += [each for each in found if name in {each.source.get("host"), each.reporting_instance}]
+    return details, told
