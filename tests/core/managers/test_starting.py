@@ -49,6 +49,11 @@ def test_nodes_without_managers_write_what_a_kubelet_writes() -> None:
     }
 
 
+def test_a_node_without_managers_starts_again_from_what_it_wrote() -> None:
+    first = start(ManagerSettings(), TWO, Files(), {}, ())
+    assert start(ManagerSettings(), TWO, texts(first.managers), {}, (A,)) == first
+
+
 def test_pods_that_left_while_nobody_looked_give_everything_back() -> None:
     started = start(CONFIG, TWO, texts(begun(CONFIG, TWO, A, B)), {}, (B,))
     assert started.managers.memory.entries.keys() == started.managers.cpu.entries.keys() == {"b"}

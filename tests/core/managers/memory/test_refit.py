@@ -89,6 +89,25 @@ def test_what_a_victim_leaves_serves_the_next() -> None:
     assert done.state == book(machine(4 * Gi), small)
 
 
+def test_who_matters_more_is_asked_again_when_another_gave_up() -> None:
+    """The first pod finds no room while the second holds half of what it needs; then the second gives up."""
+    first = simple("first", 5 * Gi)
+    second = pod("second", container("a", 3 * Gi), container("b", 4 * Gi))
+    state = MemoryState(
+        policy="Static",
+        entries={
+            "first": {"c": (Block(nodes=(0,), type="memory", size=5 * Gi),)},
+            "second": {
+                "a": (Block(nodes=(1,), type="memory", size=3 * Gi),),
+                "b": (Block(nodes=(0,), type="memory", size=4 * Gi),),
+            },
+        },
+    )
+    done = after(state, machine(2 * Gi, 6 * Gi + 512 * Mi), first, second)
+    assert done.moved == (MemoryMove("first", "c", CpuSet((0,)), CpuSet((1,))),)
+    assert list(done.victims) == ["second"]
+
+
 def test_a_node_that_is_gone_is_left_for_another() -> None:
     done = after(book(TWO, P0, P1), machine(9 * Gi), P0, P1)
     assert done.moved == (MemoryMove("p1", "c", CpuSet((1,)), CpuSet((0,))),)

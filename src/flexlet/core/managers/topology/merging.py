@@ -11,7 +11,7 @@ Follows pkg/kubelet/cm/topologymanager of Kubernetes 1.36.3.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -19,8 +19,10 @@ from flexlet.api.cpuset import CpuSet
 from flexlet.core.managers.hints import Hint, ResourceHints
 from flexlet.core.managers.settings import SINGLE_NUMA_NODE
 
-_Merged = tuple[CpuSet | None, bool]
-"""The nodes that are left (None: all of them) and whether the combination is preferred."""
+_ANY: Final = -1
+"""The bit mask of all nodes there could be."""
+_Merged = tuple[int, bool]
+"""The nodes that are left, as a bit mask, and whether the combination is preferred."""
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,23 +57,18 @@ def _single(hints: tuple[Hint, ...]) -> tuple[Hint, ...]:
 
 
 def _best(layout: Layout, offers: Sequence[tuple[Hint, ...]]) -> Hint:
-    combined: set[_Merged] = {(None, True)}
+    combined: set[_Merged] = {(_ANY, True)}
     for hints in offers:
-        combined = {_joined(so_far, hint) for so_far in combined for hint in hints}
-    possible = [Hint(_within(nodes, layout.nodes), preferred) for nodes, preferred in combined]
-    useful = [hint for hint in possible if hint.nodes]
-    return min(useful, key=_order(layout, offers), default=Hint(layout.nodes, preferred=False))
+        masks = {(_ANY if hint.nodes is None else number(hint.nodes), hint.preferred) for hint in hints}
+        combined = {_joined(so_far, mask) for so_far in combined for mask in masks}
+    within = {(mask & number(layout.nodes), preferred) for mask, preferred in combined}
+    possible = [Hint(_nodes(mask), preferred) for mask, preferred in within if mask]
+    return min(possible, key=_order(layout, offers), default=Hint(layout.nodes, preferred=False))
 
 
-def _joined(so_far: _Merged, hint: Hint) -> _Merged:
-    nodes, preferred = so_far
-    if nodes is None or hint.nodes is None:
-        return (hint.nodes if nodes is None else nodes), preferred and hint.preferred
-    return nodes & hint.nodes, preferred and hint.preferred and nodes == hint.nodes
-
-
-def _within(nodes: CpuSet | None, all_nodes: CpuSet) -> CpuSet:
-    return all_nodes if nodes is None else nodes & all_nodes
+def _joined(one: _Merged, other: _Merged) -> _Merged:
+    alike = one[0] == other[0] or _ANY in (one[0], other[0])
+    return one[0] & other[0], one[1] and other[1] and alike
 
 
 def _order(layout: Layout, offers: Sequence[tuple[Hint, ...]]) -> Callable[[Hint], Any]:
@@ -99,6 +96,10 @@ def _off(width: int, needed: int) -> tuple[int, int]:
 def number(nodes: CpuSet) -> int:
     """The nodes as a bit mask: of two equally wide sets the one with the smaller number comes first."""
     return sum(1 << node for node in nodes)
+
+
+def _nodes(mask: int) -> CpuSet:
+    return CpuSet(tuple(node for node in range(mask.bit_length()) if mask >> node & 1))
 
 
 def _distance(nodes: CpuSet, distances: Mapping[int, Mapping[int, int]] | None) -> float:
