@@ -102,25 +102,30 @@ class Detecting:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear_kernel())
             group.create_task(self._hear_swaps())
+            rung = 0.0
             while True:
                 self._wake.clear()
-                decision = self._detector.decide(self._clock.monotonic())
+                decision = self._detector.decide(max(self._clock.monotonic(), rung))
                 for step in decision.steps:
                     await self._perform(step)
                 if not decision.steps:
-                    await self._pause(decision.wake_at)
+                    rung = await self._pause(decision.wake_at) or rung
 
-    async def _pause(self, until: float | None) -> None:
-        """Until something is learned or it is time."""
+    async def _pause(self, until: float | None) -> float | None:
+        """Until something is learned or it is time; the time that came, because alarms ring a breath too early."""
         if until is None:
             await self._wake.wait()
-            return
-        alarm = asyncio.ensure_future(self._clock.sleep(max(0.0, until - self._clock.monotonic())))
-        alarm.add_done_callback(lambda _: self._wake.set())
+            return None
+        ring = asyncio.create_task(self._ring(until))
         try:
             await self._wake.wait()
+            return until if ring.done() else None
         finally:
-            alarm.cancel()
+            ring.cancel()
+
+    async def _ring(self, at: float) -> None:
+        await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
+        self._wake.set()
 
     async def _perform(self, step: Step) -> None:
         match step:
