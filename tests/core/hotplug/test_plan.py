@@ -13,7 +13,7 @@ from flexlet.api.units import Bytes
 from flexlet.core.hotplug.generation import Generation
 from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.core.hotplug.settling import Situation
+from flexlet.core.hotplug.settling import Situation, still_holds
 from flexlet.core.hotplug.steps import (
     EndPods,
     HoldPods,
@@ -417,3 +417,20 @@ def test_wherever_a_plan_is_cut_short_the_end_is_the_same(lives: list[tuple[int,
     assert written == found.view.kubepods
     if isinstance(direct, ResizePlan):
         assert found.view == direct.view
+
+
+@pytest.mark.parametrize(
+    ("now", "holds"),
+    [
+        (nodes.situation(B, WEB), True),
+        (nodes.situation(WEB, B, pressed=True), True),
+        (nodes.situation(B), False),
+        (nodes.situation(B, WEB, DB), False),
+        (nodes.situation(B, replace(WEB, leaving=True)), False),
+        (nodes.situation(B, nodes.tenant("web", "500m,5Gi", age=1)), False),
+        (nodes.situation(B, WEB, managers=books("0-3")), False),
+    ],
+)
+def test_a_plan_holds_until_somebody_comes_or_goes(now: Situation, holds: bool) -> None:
+    """What changes without taking room (a status, the order, pressure) is no reason to plan again."""
+    assert still_holds(nodes.situation(B, WEB), now) == holds

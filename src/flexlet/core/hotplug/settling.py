@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from flexlet.api.pod import Pod
+from flexlet.api.pod import Pod, ResourceList
 from flexlet.api.units import Bytes
 from flexlet.core.cgroups.paths import CGROUPFS
 from flexlet.core.cgroups.settings import DEFAULTS, CgroupSettings
@@ -80,6 +80,19 @@ def settle(before: Machine, after: Machine, view: NodeView, situation: Situation
             cpusets = _cpusets(found.managers, after, situation)
             return _settled((*room.victims, *lost.values()), room, found, cpusets, situation)
         lost |= more
+
+
+def still_holds(planned: Situation, now: Situation) -> bool:
+    """Whether what was planned may be published: meanwhile nobody came, went, was resized or was given CPUs.
+
+    Steps take time and the agent goes on admitting. Whoever publishes asks this in the same turn of the loop, and
+    plans again if it is not so: the steps taken already are steps of that plan, too.
+    """
+    return planned.managers == now.managers and _rooms(planned) == _rooms(now)
+
+
+def _rooms(situation: Situation) -> dict[str, tuple[bool, ResourceList]]:
+    return {each.uid: (each.leaving, each.requests) for each in situation.tenants}
 
 
 def _everybody(tenants: Iterable[Tenant], situation: Situation) -> Readmission:

@@ -73,7 +73,8 @@ class PinContainers(Step, frozen=True, kw_only=True):
 class Publish(Step, frozen=True, kw_only=True):
     """From now on the node has this size: admission, resizes and new containers go by it.
 
-    One change of the world: the view, the books, smaller balloons, and the mark on those who have to go. It is
+    One change of the world: the view, the books, smaller balloons, and the mark on those who have to go; made only
+    if the plan still holds (`settling.still_holds`), or books that know of a newcomer would be lost. It is
     written to the file of generations as unfinished, so that whoever comes after knows what remains to be done.
     """
 
