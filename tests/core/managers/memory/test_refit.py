@@ -11,7 +11,7 @@ from flexlet.core.machine.machine import Machine
 from flexlet.core.managers.claims import PodClaim
 from flexlet.core.managers.hints import Hint
 from flexlet.core.managers.memory import tables
-from flexlet.core.managers.memory.allocating import allocate
+from flexlet.core.managers.memory.allocating import allocate, release
 from flexlet.core.managers.memory.refit import Held, MemoryMove, Refit, Room, _resettled, refit
 from flexlet.core.managers.state import Block, MemoryState, Refusal
 
@@ -137,6 +137,14 @@ def test_who_must_not_die_runs_on_without_a_promise() -> None:
 
 def test_who_is_not_named_gives_everything_back() -> None:
     assert after(book(TWO, P0, P1), TWO, P1).state.entries == {"p1": book(TWO, P0, P1).entries["p1"]}
+
+
+def test_what_a_kubelet_noted_of_whole_pods_stays_as_long_as_the_pods() -> None:
+    blocks = (Block(nodes=(0,), type="memory", size=Gi),)
+    state = MemoryState(policy="Static", pod_entries={"p0": blocks, "gone": blocks})
+    done = after(state, TWO, P0).state
+    assert done.pod_entries == {"p0": blocks}
+    assert release(done, "p0").pod_entries == {}
 
 
 def test_a_group_is_filled_in_the_same_order_whoever_matters_more() -> None:

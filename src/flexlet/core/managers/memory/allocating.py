@@ -43,7 +43,8 @@ def release(state: MemoryState, uid: str) -> MemoryState:
         for block in blocks:
             nodes = tables.give_back(nodes, block)
     entries = {other: held for other, held in state.entries.items() if other != uid}
-    return msgspec.structs.replace(state, nodes=nodes, entries=entries)
+    whole = {other: blocks for other, blocks in state.pod_entries.items() if other != uid}
+    return msgspec.structs.replace(state, nodes=nodes, entries=entries, pod_entries=whole)
 
 
 def _chosen(

@@ -73,7 +73,12 @@ def refit(
             homeless.remove(uid)
     victims = {uid: _refusal(nodes, state.entries[uid]) for uid in homeless if uid not in safe}
     entries = {claim.uid: settled[claim.uid] for claim in holders if settled.get(claim.uid)}
-    booked = msgspec.structs.replace(state, nodes=replayed(empty, entries, holders), entries=entries)
+    booked = MemoryState(
+        policy=state.policy,
+        nodes=replayed(empty, entries, holders),
+        entries=entries,
+        pod_entries={each.uid: state.pod_entries[each.uid] for each in holders if each.uid in state.pod_entries},
+    )
     moved = tuple(_moves(state, entries))
     return Refit(state=booked, moved=moved, victims=victims, unbound=tuple(uid for uid in homeless if uid in safe))
 
