@@ -2,7 +2,8 @@
 
 It answers as QEMU 10 does and lets the same events happen in the same order (recorded in ``tests/data/qmp``); the
 contract tests hold it to that. The guest in it is quick and obedient, except for the devices named in `keeps`,
-which it refuses to let go, and those in `ignores`, about which it says nothing.
+which it refuses to let go, and those in `ignores`, about which it says nothing. With a simulated machine inside
+(`hardware`) what is plugged here comes up there.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.adapters.sim.plugging import SimHardware
 from flexlet.api.units import MIB
 from flexlet.core.lab import devices
 from flexlet.core.lab.devices import CpuSlot, Dimm, Memory, VirtioMem
@@ -28,11 +30,19 @@ _DONE, _IN_PROGRESS, _BUSY = 0, 132, 130
 class SimHypervisor:
     """`flexlet.ports.hypervisor.Hypervisor` in memory."""
 
-    def __init__(self, spec: MachineSpec, keeps: Iterable[str] = (), ignores: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        spec: MachineSpec,
+        keeps: Iterable[str] = (),
+        ignores: Iterable[str] = (),
+        hardware: SimHardware | None = None,
+    ) -> None:
         spare = spec.max_memory - spec.memory
         self.keeps = set(keeps)
         self.ignores = set(ignores)
         self._spare = spare
+        self._hardware = hardware
+        self._blocks: dict[int, tuple[int, ...]] = {}
         self._ended = False
         self._listeners: list[asyncio.Queue[Event | None]] = []
         self._sockets = set(range(spec.cpus))
@@ -59,6 +69,7 @@ class SimHypervisor:
         else:
             self._check_room(device)
             self._set_dimms((*self._memory.dimms, device))
+        self._appear(device)
         self._happen(_answer(device, _PLUG, _DONE, device.id))
 
     async def unplug(self, device: Device, patience_s: float) -> Outcome:
@@ -93,6 +104,8 @@ class SimHypervisor:
         reached = elastic.size if stuck else size
         changed = msgspec.structs.replace(elastic, requested=size, size=reached)
         self._memory = msgspec.structs.replace(self._memory, elastic=changed)
+        if self._hardware is not None:
+            self._hardware.memory += reached - elastic.size
         if reached != elastic.size:
             self._happen(MemoryResized("/machine/peripheral/vmem0", reached, devices.VIRTIO_MEM_ID))
 
@@ -137,7 +150,24 @@ class SimHypervisor:
         if sum(known.size for known in self._memory.dimms) + dimm.size > self._spare:
             raise HypervisorError("QEMU refuses device_add: not enough space")
 
+    def _appear(self, device: Device) -> None:
+        if self._hardware is None:
+            return
+        if isinstance(device, CpuSlot):
+            self._hardware.plug_cpus([device.socket])
+        else:
+            self._blocks[device.slot] = self._hardware.plug_memory(device.size)
+
+    def _disappear(self, device: Device) -> None:
+        if self._hardware is None:
+            return
+        if isinstance(device, CpuSlot):
+            self._hardware.unplug_cpus([device.socket])
+        else:
+            self._hardware.unplug_blocks(self._blocks.pop(device.slot))
+
     def _remove(self, device: Device) -> None:
+        self._disappear(device)
         path = f"/machine/peripheral/{device.id}"
         if isinstance(device, CpuSlot):
             self._sockets.remove(device.socket)

@@ -84,11 +84,15 @@ class SimHardware(Switches):
         """The highest blocks, online or not."""
         self._check_blocks(size)
         gone = tuple(sorted(self.blocks, reverse=True)[: size // BLOCK])
-        for block in gone:
+        self.unplug_blocks(gone)
+        return gone
+
+    def unplug_blocks(self, blocks: Iterable[int]) -> None:
+        """These, online or not."""
+        for block in blocks:
             self.empty(block)
             del self.blocks[block]
             self.say("remove", Part("memory", block))
-        return gone
 
     def set_memory(self, size: int, node: int = 0) -> None:
         """MemTotal becomes that, on one NUMA node, and nobody is told."""
