@@ -13,6 +13,7 @@ from flexlet.core.hotplug.generation import Generation
 from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.preparing import Prepared
 from flexlet.core.hotplug.saved import STORIES, Beginning, Saved, Spoiled, Story
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.machine import discovery
 from flexlet.core.machine.machine import Identity
 from flexlet.core.machine.parts import Part
@@ -69,7 +70,23 @@ def test_a_machine_that_was_started_again_counts_on() -> None:
     kept = replace(saved.published(FIRST.saved, planned("4Gi"), (), 11.0), prepared=Prepared(wish="x"))
     again = saved.begin(kept, other, 99.0)
     third = Generation(number=3, machine=other, seen_at=99.0, applied_at=99.0)
-    assert again == Beginning(before=third, saved=Saved(generation=third, stories=kept.stories))
+    fresh = Saved(generation=third, stories=kept.stories)
+    assert again == Beginning(before=third, saved=fresh, earlier=kept.generation)
+    assert again.earlier is not None
+    found = plan(FIRST.before, other, 99.0, nodes.situation(B, WEB))
+    assert isinstance(found, ResizePlan)
+    assert [each.uid for each in found.victims] == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "number"),
+    [(ResizeSettings(), 2), (ResizeSettings(plug=True), 2), (nodes.BOTH, 1)],
+)
+def test_a_node_that_does_not_follow_has_the_size_that_it_found(settings: ResizeSettings, number: int) -> None:
+    """S22: gates off; as any kubelet that starts. One that follows begins with the difference."""
+    smaller = nodes.machine(memory="4Gi")
+    assert saved.begin(FIRST.saved, smaller, 99.0, settings).before.number == number
+    assert saved.begin(FIRST.saved, nodes.machine(), 99.0, settings) == FIRST
 
 
 def test_an_announced_unplug_is_remembered_and_nothing_of_it_is_under_way() -> None:

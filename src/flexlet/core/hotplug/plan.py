@@ -9,15 +9,15 @@ Planning again after a part was done is harmless: steps name what shall be, and 
 last published and from the pods that are there now.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from flexlet.api.cpuset import CpuSet
 from flexlet.api.quantity import ZERO
 from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.hotplug.generation import Generation
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Settled, Situation, settle
 from flexlet.core.hotplug.steps import (
     EndPods,
@@ -35,7 +35,7 @@ from flexlet.core.hotplug.tuning import tunes
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import NodeView
 from flexlet.core.hotplug.view import view as view_of
-from flexlet.core.machine.difference import Change, difference, lost_cpus
+from flexlet.core.machine.difference import difference, lost_cpus
 from flexlet.core.machine.machine import Machine
 from flexlet.core.managers.resync import Move
 from flexlet.core.resize.allocation import Allocation
@@ -87,9 +87,10 @@ def plan(
     last = unfinished or before
     following = _following(last, machine, seen_at, resumed=unfinished is not None)
     changes = (*difference(before.machine, machine), *following.changes)
-    lost = lost_cpus(before.machine, machine) | lost_cpus(last.machine, machine)
-    if (idle := _idle(changes, lost, situation)) is not None:
-        return idle
+    if not changes:
+        return NoChange("the machine is as it was")
+    if (closed := gated(machine, (before.machine, last.machine), situation.resize)) is not None:
+        return NoChange(closed)
     sizes = tuple(_view(each.machine, situation) for each in (before, last))
     view = _view(machine, situation)
     settled = settle(last.machine, machine, view, situation, shrank=_has_less(sizes, view, situation))
@@ -114,15 +115,21 @@ def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: b
     return Generation(number=last.number + 1, machine=machine, changes=changes, seen_at=seen_at)
 
 
-def _idle(changes: tuple[Change, ...], lost: CpuSet, situation: Situation) -> NoChange | None:
-    if not situation.resize.plug:
-        return NoChange("the feature gate NodeResourceHotPlug is off")
-    if not changes:
-        return NoChange("the machine is as it was")
-    less = sorted({each.resource for each in changes if each.direction == "decrease"} | ({CPU} if lost else set()))
-    if less and not situation.resize.unplug:
-        return NoChange(f"there is less {', '.join(less)}, and the feature gate NodeResourceHotUnPlug is off")
+def gated(machine: Machine, before: Iterable[Machine], settings: ResizeSettings) -> str | None:
+    """Why the node does not follow from these machines to this one, None if it does."""
+    if not settings.plug:
+        return "the feature gate NodeResourceHotPlug is off"
+    less = {name for each in before for name in _less(each, machine)}
+    if less and not settings.unplug:
+        return f"there is less {', '.join(sorted(less))}, and the feature gate NodeResourceHotUnPlug is off"
     return None
+
+
+def _less(before: Machine, after: Machine) -> Iterator[str]:
+    """What was unplugged; a CPU is, too, if another came in its place."""
+    yield from (each.resource for each in difference(before, after) if each.direction == "decrease")
+    if lost_cpus(before, after):
+        yield CPU
 
 
 def _has_less(sizes: tuple[NodeView, ...], view: NodeView, situation: Situation) -> bool:

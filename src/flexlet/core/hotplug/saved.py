@@ -14,12 +14,13 @@ import msgspec
 from flexlet.api import age, decode
 from flexlet.core.hotplug import words
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.plan import ResizePlan
+from flexlet.core.hotplug.plan import ResizePlan, gated
 from flexlet.core.hotplug.prepared import resumed
 from flexlet.core.hotplug.preparing import Prepared
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
-from flexlet.core.machine.difference import Change
+from flexlet.core.machine.difference import Change, difference
 from flexlet.core.machine.machine import Machine
 from flexlet.core.resize.allocation import applied
 from flexlet.core.resources.effective import pod_requests
@@ -75,6 +76,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     before: Generation
     unfinished: Generation | None = None
     saved: Saved
+    earlier: Generation | None = None
+    """The size before the machine was started again: planned from it, pods that no longer fit have to go."""
 
 
 def encode(saved: Saved) -> bytes:
@@ -99,17 +102,28 @@ def parse_or_none(text: bytes) -> Saved | None:
     return None if isinstance(found, Spoiled) else found
 
 
-def begin(saved: Saved | None, machine: Machine, now: float) -> Beginning:
-    """Go on from what was saved; a machine that was started again begins anew and does not count backwards."""
-    if saved is None or saved.generation.boot_id != machine.identity.boot_id:
-        number = 1 if saved is None else saved.generation.number + 1
-        first = Generation(number=number, machine=machine, seen_at=now, applied_at=now)
-        stories = () if saved is None else saved.stories
-        return Beginning(before=first, saved=Saved(generation=first, stories=stories))
+def begin(saved: Saved | None, machine: Machine, now: float, settings: ResizeSettings | None = None) -> Beginning:
+    """Go on from what was saved; a machine that was started again begins anew and does not count backwards.
+
+    So does one whose changes are not followed by `settings`: a node that does not look at its machine later has at
+    least the size that it found when it started.
+    """
+    if saved is None:
+        return _anew(1, machine, (), now)
+    last = saved.generation
+    if last.boot_id != machine.identity.boot_id:
+        return msgspec.structs.replace(_anew(last.number + 1, machine, saved.stories, now), earlier=last)
+    if difference(last.machine, machine) and settings is not None and gated(machine, (last.machine,), settings):
+        return _anew(last.number + 1, machine, saved.stories, now)
     saved = msgspec.structs.replace(saved, prepared=resumed(saved.prepared))
     if saved.before is None:
-        return Beginning(before=saved.generation, saved=saved)
-    return Beginning(before=saved.before, unfinished=saved.generation, saved=saved)
+        return Beginning(before=last, saved=saved)
+    return Beginning(before=saved.before, unfinished=last, saved=saved)
+
+
+def _anew(number: int, machine: Machine, stories: tuple[Story, ...], now: float) -> Beginning:
+    first = Generation(number=number, machine=machine, seen_at=now, applied_at=now)
+    return Beginning(before=first, saved=Saved(generation=first, stories=stories))
 
 
 def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: float) -> Saved:
