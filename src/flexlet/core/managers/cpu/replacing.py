@@ -1,7 +1,8 @@
 """Other CPUs for those that a pod lost, and nothing else moved.
 
 One lost CPU has one replacement in the whole pod: containers that used the same CPUs one after another (init
-containers) still do. Where whole cores are the rule, a core that lost a thread is given up and replaced whole.
+containers) still do. Where whole cores are the rule, a core that lost a thread is given up and replaced whole;
+containers that go on running are served first, so that they have whole cores in any case.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ import msgspec
 
 from flexlet.api.cpuset import CpuSet
 from flexlet.core.machine.machine import Machine
+from flexlet.core.managers.claims import PodClaim
 from flexlet.core.managers.cpu.ground import Ground
 from flexlet.core.managers.cpu.refusals import not_enough
 from flexlet.core.managers.cpu.reservation import held
@@ -22,23 +24,22 @@ Replacements = Mapping[int, int | None]
 
 
 def replaced(
-    state: CpuState, ground: Ground, uid: str, allowed: CpuSet, before: Machine | None = None
+    state: CpuState, ground: Ground, pod: PodClaim, allowed: CpuSet, before: Machine | None = None
 ) -> CpuState | Refusal:
     """The book with replacements for all CPUs of this pod that it may not have any more.
 
     Taken on the NUMA nodes first where the container was; `before` tells where CPUs were that are gone.
     """
     new: dict[int, int] = {}
-    own = state.entries.get(uid, {})
-    for cpus in sorted(own.values(), key=len):
+    for cpus in _in_turn(state, pod):
         lost = _lost(ground, cpus, allowed) - CpuSet.of(new)
         free = available(state, ground) - CpuSet.of(new.values())
         chosen = _chosen(state, ground, cpus, lost, free, _nodes(ground, cpus, before))
         if isinstance(chosen, Refusal):
             return chosen
         new |= dict(zip(lost, chosen, strict=True))
-    gone = dict.fromkeys(_all(state, uid) - allowed)
-    return balanced(_moved(state, uid, gone | new), ground)
+    gone = dict.fromkeys(_all(state, pod.uid) - allowed)
+    return balanced(_moved(state, pod.uid, gone | new), ground)
 
 
 def reduced(state: CpuState, ground: Ground, uid: str, allowed: CpuSet) -> CpuState:
@@ -51,6 +52,13 @@ def balanced(state: CpuState, ground: Ground) -> CpuState:
     """The book in which everything that no pod holds is shared (except, if that is strict, what is reserved)."""
     shared = ground.online - held(state)
     return msgspec.structs.replace(state, shared=shared - state.reserved if ground.strict else shared)
+
+
+def _in_turn(state: CpuState, pod: PodClaim) -> list[CpuSet]:
+    """The sets of a pod: those of init containers last, small ones first."""
+    init = {container.name for container in pod.containers if container.kind == "init"}
+    own = state.entries.get(pod.uid, {})
+    return [own[name] for name in sorted(own, key=lambda name: (name in init, len(own[name]), name))]
 
 
 def _lost(ground: Ground, cpus: CpuSet, allowed: CpuSet) -> CpuSet:

@@ -57,7 +57,7 @@ def resync(
     asked = _Round(ground=ground, pods=pods, before=before, safe=safe)
     done = _with_pool(asked, _Progress(_settled(_without_strangers(state, pods), ground)))
     for place, pod in enumerate(pods):
-        done = _served(asked, done, place, pod.uid)
+        done = _served(asked, done, place, pod)
     _check(done.state, ground)
     short = reservation.is_short(done.state.reserved, ground)
     return Outcome(
@@ -91,43 +91,42 @@ def _with_pool(asked: _Round, done: _Progress) -> _Progress:
     return _with_pool(asked, _Progress(freed, done.victims | {holders[0]: _lost_all(done.state, holders[0], 0)}))
 
 
-def _served(asked: _Round, done: _Progress, place: int, uid: str) -> _Progress:
+def _served(asked: _Round, done: _Progress, place: int, pod: PodClaim) -> _Progress:
     """With replacements for one pod, at the cost of less important ones if it must be."""
-    served = _replaced(asked, done.state, place, uid)
+    served = _at_cost(asked, done.state, place, [])
     if not isinstance(served, Refusal):
         return _Progress(served, done.victims)
     least = _holders(asked, done, place + 1)
     for count in range(1, len(least) + 1):
-        if not isinstance(_at_cost(asked, done.state, place, uid, least[:count]), Refusal):
-            return _paid(asked, done, place, uid, least[:count])
-    if uid not in asked.safe:
-        return _Progress(_settled(release(done.state, uid), asked.ground), done.victims | {uid: served})
-    left = reduced(done.state, asked.ground, uid, _allowed(asked, done.state, place))
+        if not isinstance(_at_cost(asked, done.state, place, least[:count]), Refusal):
+            return _paid(asked, done, place, least[:count])
+    if pod.uid not in asked.safe:
+        freed = _settled(release(done.state, pod.uid), asked.ground)
+        return _Progress(freed, done.victims | {pod.uid: served})
+    left = reduced(done.state, asked.ground, pod.uid, _allowed(asked, done.state, place))
     return _Progress(left, done.victims)
 
 
-def _paid(asked: _Round, done: _Progress, place: int, uid: str, least: list[str]) -> _Progress:
+def _paid(asked: _Round, done: _Progress, place: int, least: list[str]) -> _Progress:
     """With as few victims as will do: the most important of them was needed, the others perhaps not."""
     for spared in reversed(least[:-1]):
         fewer = [other for other in least if other != spared]
-        if not isinstance(_at_cost(asked, done.state, place, uid, fewer), Refusal):
+        if not isinstance(_at_cost(asked, done.state, place, fewer), Refusal):
             least = fewer
-    paid = _at_cost(asked, done.state, place, uid, least)
+    paid = _at_cost(asked, done.state, place, least)
     if isinstance(paid, Refusal):  # cannot be: the same was asked before
-        raise InvariantBroken(f"CPUs of {', '.join(least)} served pod {uid} and then did not")
+        raise InvariantBroken(f"CPUs of {', '.join(least)} served pod {asked.pods[place].uid} and then did not")
     spare = len(available(paid, asked.ground))
     lost = {other: _lost_all(done.state, other, spare) for other in least}
     return _Progress(paid, done.victims | lost)
 
 
-def _at_cost(asked: _Round, state: CpuState, place: int, uid: str, victims: list[str]) -> CpuState | Refusal:
+def _at_cost(asked: _Round, state: CpuState, place: int, victims: list[str]) -> CpuState | Refusal:
+    """The book in which the pod at this place has all its CPUs, and these pods none."""
     for victim in victims:
         state = release(state, victim)
-    return _replaced(asked, _settled(state, asked.ground), place, uid)
-
-
-def _replaced(asked: _Round, state: CpuState, place: int, uid: str) -> CpuState | Refusal:
-    return replaced(state, asked.ground, uid, _allowed(asked, state, place), asked.before)
+    state = _settled(state, asked.ground)
+    return replaced(state, asked.ground, asked.pods[place], _allowed(asked, state, place), asked.before)
 
 
 def _allowed(asked: _Round, state: CpuState, place: int) -> CpuSet:
