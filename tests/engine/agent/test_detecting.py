@@ -331,6 +331,23 @@ def test_a_first_look_that_fails_is_an_error() -> None:
     run(story())
 
 
+def test_what_happened_before_anybody_listened() -> None:
+    """Between the first look and the beginning of the duty: it is looked up when the duty begins."""
+
+    async def told() -> Stage:
+        stage = Stage(SimHost("0-3", 8 * GIB))
+        await stage.duty.first()
+        await stage.sleep(3)
+        stage.host.plug_cpus(1)
+        task = asyncio.create_task(stage.duty.run())
+        await stage.sleep(1)
+        task.cancel()
+        await asyncio.wait({task})
+        return stage
+
+    assert run(told()).applied == [(3.5, "0-4", 8 * GIB, 0)]
+
+
 def test_without_the_gate_nothing_is_looked_at() -> None:
     """S22."""
 

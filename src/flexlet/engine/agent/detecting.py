@@ -57,11 +57,10 @@ class Detecting:
         self._clock = clock
         self._settings = settings
         self._storage = storage
-        self._reserved = reserved or {}
-        self._sway = sway
-        self._detector = Detector(settings, self._reserved, sway)
+        self._detector = Detector(settings, reserved, sway)
         self._everything: Snapshot | None = None
         self._wake = asyncio.Event()
+        self._first_at = 0.0
         self.apply: Callable[[Machine, float], None] = lambda _machine, _seen_at: None
         self.noted: Callable[[Note], None] = lambda _: None
         """Called when parts are left half-plugged (``HalfPlugged``, with a message), and when none is any more."""
@@ -84,7 +83,8 @@ class Detecting:
         rules = await self._host.read(udev.RULES) if self._settings.online_policy == "auto" else None
         machine = await self._read("everything")
         onlined = udev.onlines(rules) if rules is not None else frozenset()
-        self._detector.begin(machine, self._clock.monotonic(), onlined)
+        self._first_at = self._clock.monotonic()
+        self._detector.begin(machine, self._first_at, onlined)
         return machine
 
     def look_again(self) -> None:
@@ -102,6 +102,9 @@ class Detecting:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._hear_kernel())
             group.create_task(self._hear_swaps())
+            if self._clock.monotonic() > self._first_at:
+                # Nobody listened since the first look.
+                self.look_again()
             rung = 0.0
             while True:
                 self._wake.clear()
