@@ -123,6 +123,9 @@ def test_shrinking_squeezes_first_and_limits_last() -> None:
             squeeze_s=60.0,
         ),
     )
+    assert [list(each.files) for each in found.steps if isinstance(each, Release)] == [
+        ["memory.max", "memory.high"]
+    ]
     assert Squeeze(path="kubepods", limit=LIMIT["4Gi"]).files == {"memory.high": str(LIMIT["4Gi"])}
 
 

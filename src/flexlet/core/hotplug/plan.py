@@ -180,13 +180,16 @@ def _steps(
     yield Release(
         path=path,
         limit=view.limit if squeezed else None,
-        files={name: view.kubepods[name] for name in sorted(later)},
+        files={name: view.kubepods[name] for name in sorted(later, reverse=True)},
         squeeze_s=situation.resize.squeeze_s,
     )
 
 
 def _later(sizes: tuple[NodeView, ...], view: NodeView) -> frozenset[str]:
-    """Files that would kill who still uses more: they wait until the pods have had their time."""
+    """Files that would kill who still uses more: they wait until the pods have had their time.
+
+    The squeeze ends with them, and after them: ``memory.max`` is written before ``memory.high`` is opened.
+    """
     lower = {
         name
         for size in sizes
