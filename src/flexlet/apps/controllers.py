@@ -65,19 +65,19 @@ class Wiring:
         self._fanouts: dict[Triple, Fanout] = {}
         self._loops: list[Loop] = []
 
-    def add(self, decider: Decider, follows: Iterable[Triple], pace_s: float = _CALM_S) -> None:
+    def add(self, decider: Decider, follows: Iterable[Triple], pace_s: float = _CALM_S) -> Loop:
         """A loop for a decider that is told of these resources."""
-        self._loops.append(
-            Loop(
-                decider,
-                (),
-                Executor(self._cluster, self._recorder),
-                self._clock,
-                shared=[self._fanout(ref) for ref in follows],
-                pace_s=pace_s,
-                open_feed=self._feed,
-            )
+        loop = Loop(
+            decider,
+            (),
+            Executor(self._cluster, self._recorder),
+            self._clock,
+            shared=[self._fanout(ref) for ref in follows],
+            pace_s=pace_s,
+            open_feed=self._feed,
         )
+        self._loops.append(loop)
+        return loop
 
     def parts(self) -> list[Part]:
         """Everything to run."""

@@ -17,7 +17,7 @@ from flexlet import __version__
 from flexlet.apiserver.auth.kubeconfig import write_kubeconfig
 from flexlet.apiserver.joining import allow, node_kubeconfig
 from flexlet.apiserver.server import ApiServer, Settings, serving
-from flexlet.apps import vmnode
+from flexlet.apps import nodesize, vmnode
 from flexlet.apps.controllers import Wiring, add_workloads
 from flexlet.core import refs
 from flexlet.core.hollow.fleet import Fleet
@@ -98,7 +98,9 @@ async def cluster(
             add_workloads(wiring, server.rest.registry.kinds())
             if isinstance(nodes, Hollow) and nodes.count:
                 wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
-            tasks = [group.create_task(part.run()) for part in wiring.parts()]
+            await nodesize.install(server.cluster)
+            sizing = nodesize.add_nodesizes(wiring, server.cluster, clock)
+            tasks = [group.create_task(part.run()) for part in (*wiring.parts(), *sizing)]
             async with _real_node(server, nodes, clock, progress, stop) as machine:
                 yield Running(server, machine)
             for task in tasks:

@@ -23,6 +23,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "up": ("flexlet.cli.up", "up", "Start a small cluster in one process."),
     "server": ("flexlet.cli.server", "server", "Serve the Kubernetes API alone: no scheduler, no controllers."),
     "agent": ("flexlet.cli.agent", "agent", "Be a node of a cluster: run pods on this host and resize them."),
+    "controllers": (
+        "flexlet.cli.controllers",
+        "controllers",
+        "Keep the nodes of any cluster as big as their NodeSizes say.",
+    ),
     "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
     "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node or a pod."),
     "explain": ("flexlet.cli.explain", "explain", "Tell why a pod or a node is as it is."),
@@ -32,6 +37,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "Print what a cluster needs for sizes of nodes as wishes.",
     ),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
+    "doctor": ("flexlet.cli.doctor", "doctor", "Check this host and the cluster, and say what to do."),
     "demo": ("flexlet.cli.demo", "demo", "See it work on a real machine, step by step."),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),
 }

@@ -56,6 +56,7 @@ class NodeSizeDecider:
         self._refusals: dict[str, str] = {}
         self._reported: dict[str, float] = {}
         self._deeds: list[Deed] = []
+        self._busy: set[str] = set()
         self._queue = WorkQueue()
 
     # ---- learning
@@ -90,6 +91,13 @@ class NodeSizeDecider:
     def learn_machine(self, node: str, measured: Measured) -> None:
         """How big the machine of a node is."""
         self._machines[node] = measured
+        self._busy.discard(node)
+        self._touch(node)
+
+    def lost_machine(self, node: str) -> None:
+        """Nobody knows how big the machine of a node is: it is to be measured."""
+        self._machines.pop(node, None)
+        self._busy.discard(node)
         self._touch(node)
 
     def _touch(self, node: str) -> None:
@@ -197,9 +205,13 @@ class NodeSizeDecider:
             verdict=modes.judge(node, self.settings, self.cluster),
             policies=self._policies.get(name) or shapes.declared(node) or Policies(),
             refusal=self._refusals.get(name, ""),
-            machine=self._machines.get(name),
-            has_machine=size.spec.machine is not None,
+            machine=self._machine(name),
+            has_machine=bool(size.spec.machine and size.spec.machine.qmp),
         )
+
+    def _machine(self, name: str) -> Measured | None:
+        known = self._machines.get(name)
+        return known and msgspec.structs.replace(known, is_busy=name in self._busy)
 
     def scenes(self) -> Iterator[Scene]:
         """All of them."""
@@ -231,8 +243,9 @@ class NodeSizeDecider:
         self._refusals.pop(name, None)
         if outcome.wake_at is not None:
             self._queue.add_at(name, outcome.wake_at)
-        if outcome.deed is not None:
+        if outcome.deed is not None and name not in self._busy:
             self._deeds.append(outcome.deed)
+            self._busy.add(name)
         yield from outcome.actions
         yield from outcome.resizes
         yield from self._report(scene, outcome, now)

@@ -20,6 +20,7 @@ Enforce = Literal["None", "Cpu", "CpuAndMemory"]
 Via = Literal["Balloon", "Hardware", "Auto"]
 Direction = Literal["", "Inflate", "Deflate"]
 Result = Literal["", "Pending", "Granted", "Partial", "Refused", "Deferred"]
+Phase = Literal["Idle", "Plugging", "Preparing", "Unplugging", "Refused"]
 
 DEADLINE_S: Final = 60
 
@@ -115,7 +116,7 @@ class Base(KubeStruct, frozen=True, kw_only=True):
 class MachineStatus(KubeStruct, frozen=True, kw_only=True):
     """What the hypervisor end was asked for and what came of it."""
 
-    phase: Literal["Idle", "Plugging", "Preparing", "Unplugging", "Refused"] = "Idle"
+    phase: Phase = "Idle"
     generation: int = 0
     request: str = ""
     since: str = ""

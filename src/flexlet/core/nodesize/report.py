@@ -61,7 +61,7 @@ def status(scene: Scene, found: Findings, now: float) -> NodeSizeStatus:
     return NodeSizeStatus(
         observed_generation=scene.size.metadata.generation,
         mode=scene.verdict.mode,
-        shape=scene.active.shape if scene.active else "",
+        shape=scene.active.shape if scene.active else before.shape,
         allocatable=sizes.listed(scene.allocatable),
         balloon=BalloonSizes(
             desired=sizes.listed(found.wanted),

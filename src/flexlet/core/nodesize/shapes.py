@@ -60,6 +60,17 @@ def declared(node: NodeSight) -> Policies | None:
         return None
 
 
+def learned(balloon: Balloon) -> Policies | None:
+    """What a node's refusal says about its policies, for those whose configuration cannot be read."""
+    if balloon.pending != "Infeasible":
+        return None
+    if 'CPU Manager policy "static"' in balloon.message or 'Memory Manager policy "Static"' in balloon.message:
+        return Policies(cpu_manager_policy="static")
+    if "with swap is not supported" in balloon.message:
+        return Policies(memory_swap=_Swap(swap_behavior="LimitedSwap"))
+    return None
+
+
 def choose(policies: Policies, version: tuple[int, int]) -> Shape:
     """The shape of a new balloon."""
     if policies.is_static:
@@ -67,6 +78,12 @@ def choose(policies: Policies, version: tuple[int, int]) -> Shape:
     if version == _NO_LOWER_LIMITS:
         return "M" if policies.has_swap else "R"
     return "G"
+
+
+def replacement(balloon: Balloon, policies: Policies, version: tuple[int, int]) -> Shape | None:
+    """The shape that a balloon which cannot be resized here should have instead."""
+    known = learned(balloon) or policies
+    return choose(known, version) if is_stuck(balloon, known) else None
 
 
 def is_stuck(balloon: Balloon, policies: Policies) -> bool:

@@ -41,8 +41,9 @@ def look(scene: Scene, now: float) -> Outcome:
         return deeds.said(scene, Findings(base=base, wanted=goal, problem=problem), now)
     if scene.active is None:
         return _make(scene, base, goal, now)
-    if shapes.is_stuck(scene.active, scene.policies):
-        return _reshape(scene, base, goal, now)
+    shape = shapes.replacement(scene.active, scene.policies, scene.node.version)
+    if shape is not None:
+        return _reshape(scene, base, goal, shape, now)
     return _resize(scene, base, goal, now)
 
 
@@ -76,7 +77,7 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
         body = manifest.pod(
             scene.node,
             scene.settings,
-            shapes.choose(scene.policies, scene.node.version),
+            _shape(scene),
             scene.verdict.priority_class,
             amounts,
             goal,
@@ -90,6 +91,12 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
     mark = taints.patch(scene.node, _kept(scene) | ({names.MISSING_TAINT} if is_back else set()), now)
     actions += [mark] if mark else []
     return Outcome(actions=tuple(actions), status=report.status(scene, found, now))
+
+
+def _shape(scene: Scene) -> str:
+    """The shape of a new balloon; one that had to make way told what its successor should be."""
+    chosen = shapes.choose(scene.policies, scene.node.version)
+    return scene.size.status.shape or chosen if chosen == "G" else chosen
 
 
 def _first_size(scene: Scene, goal: Amounts) -> Amounts:
@@ -112,13 +119,13 @@ def _made(scene: Scene, resource: str, goal: int, size: int) -> Progress:
     return Progress(resource=resource, wanted=wish, requested=requested, direction="Inflate", result="Pending")
 
 
-def _reshape(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
+def _reshape(scene: Scene, base: Base, goal: Amounts, shape: str, now: float) -> Outcome:
     """A shape that cannot be resized here: the pod makes way for another, behind a taint."""
     active = scene.active
     found = Findings(base=base, wanted=goal, missing="the balloon is replaced: its shape cannot be resized here")
-    status = report.status(scene, found, now)
+    status = msgspec.structs.replace(report.status(scene, found, now), shape=shape)
     mark = taints.patch(scene.node, _kept(scene) | {names.MISSING_TAINT}, now)
-    if mark is not None or active is None:
+    if mark is not None or active is None or scene.size.status.shape != shape:
         return Outcome(actions=(mark,) if mark else (), status=status)
     return Outcome(actions=(deeds.delete(scene, active),), status=status)
 
@@ -129,7 +136,7 @@ def _reshape(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
 def _resize(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
     shares = surplus.shares(scene.balloons, goal)
     turn, drifted, until = _turn(scene, base, goal, shares, now)
-    plan = hardware.plan(scene, base, goal, turn, now)
+    plan = hardware.plan(scene, base, turn, now)
     enforced = _enforced(scene, goal)
     found = Findings(
         base=base,

@@ -1,0 +1,83 @@
+"""``flexlet controllers``: flexlet's controllers for any cluster."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Literal, cast
+
+import click
+
+from flexlet.core.nodesize import names
+
+
+@click.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How to reach the API server; by default as kubectl does, or as a pod's service account.",
+)
+@click.option("--leader-elect", is_flag=True, help="Wait until no other process leads.")
+@click.option("--lease-namespace", default="flexlet-system", show_default=True, help="Where its lease is.")
+@click.option("--balloon-namespace", default=names.NAMESPACE, show_default=True, help="Where balloon pods live.")
+@click.option("--balloon-image", default="", help="The image of balloon pods; one that only waits.")
+@click.option(
+    "--management",
+    type=click.Choice(["PerNode", "DaemonSet"]),
+    default="PerNode",
+    show_default=True,
+    help="Who makes balloon pods.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "stock-critical"]),
+    default="auto",
+    show_default=True,
+    help="stock-critical only where it cannot kill anybody; elsewhere it is refused, node by node.",
+)
+@click.option("--autoscale", is_flag=True, help="Give nodes more for pods that wait, and take it back when idle.")
+@click.option("--verbose", "-v", is_flag=True, help="Log what is done.")
+def controllers(
+    kubeconfig: Path | None,
+    leader_elect: bool,
+    lease_namespace: str,
+    balloon_namespace: str,
+    balloon_image: str,
+    management: str,
+    mode: str,
+    autoscale: bool,
+    verbose: bool,
+) -> None:
+    """Keep nodes as big as their NodeSizes say; Ctrl-C stops the controllers, sizes stay."""
+    import logging
+
+    import msgspec
+
+    from flexlet.adapters.clock import SystemClock
+    from flexlet.adapters.kube import incluster
+    from flexlet.adapters.kube.client import HttpCluster
+    from flexlet.apps.eventloop import new_loop
+    from flexlet.apps.nodesize import Options, run_controllers
+    from flexlet.core.nodesize.settings import Settings
+
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(levelname)s %(message)s")
+    settings = Settings(
+        namespace=balloon_namespace,
+        management=cast('Literal["PerNode", "DaemonSet"]', management),
+        mode=cast('Literal["auto", "stock-critical"]', mode),
+    )
+    if balloon_image:
+        settings = msgspec.structs.replace(settings, image=balloon_image)
+    options = Options(
+        settings=settings,
+        autoscale=autoscale,
+        lease_namespace=lease_namespace if leader_elect else "",
+        identity=f"{socket.gethostname()}_{os.getpid()}",
+    )
+
+    async def run() -> None:
+        async with HttpCluster(incluster.found(kubeconfig), "flexlet-controllers") as cluster:
+            await run_controllers(cluster, SystemClock(), options, lambda: click.echo("controllers run", err=True))
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())

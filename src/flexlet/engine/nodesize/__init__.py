@@ -1,0 +1,1 @@
+"""The shell around the sizing of nodes: machines, kubelets' configurations, and who leads."""

@@ -1,0 +1,70 @@
+"""Carries out what the sizing of nodes asks of machines, and tells what came of it.
+
+One task per machine at a time; a hypervisor that cannot be reached is asked again after a pause. What a broken
+connection left undone shows in the next measure, so nothing is done twice.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final
+
+from flexlet.core.nodesize.decider import NodeSizeDecider
+from flexlet.core.nodesize.hardware import Deed
+from flexlet.core.nodesize.scene import Measured
+from flexlet.errors import FlexletError
+from flexlet.ports.clock import Clock
+from flexlet.ports.machineend import MachineEnd, MachineSize
+
+log: Final = logging.getLogger(__name__)
+RETRY_S: Final = 5.0
+LOOK_S: Final = 0.1
+
+Opening = Callable[[str], AbstractAsyncContextManager[MachineEnd]]
+"""Opens the end that a NodeSize names."""
+
+
+class MachineKeeper:
+    """Runs deeds on machines; `wake` lets the decider look at what they came to."""
+
+    def __init__(self, decider: NodeSizeDecider, opening: Opening, clock: Clock, wake: Callable[[], None]) -> None:
+        self._decider = decider
+        self._opening = opening
+        self._clock = clock
+        self._wake = wake
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                for deed in self._decider.take_deeds():
+                    group.create_task(self._do(deed))
+                await self._clock.sleep(LOOK_S)
+
+    async def _do(self, deed: Deed) -> None:
+        try:
+            async with self._opening(deed.qmp) as end:
+                size = await carry_out(end, deed)
+            found = Measured(size.cpus, size.memory, size.refusal)
+        except FlexletError as error:
+            log.warning("cannot size the machine of %s: %s", deed.node, error)
+            await self._clock.sleep(RETRY_S)
+            self._decider.lost_machine(deed.node)
+        else:
+            self._decider.learn_machine(deed.node, found)
+        self._wake()
+
+
+async def carry_out(end: MachineEnd, deed: Deed) -> MachineSize:
+    """Bring a machine to the size of a deed, from whatever it has."""
+    size = await end.measure()
+    if not deed.cpus and not deed.memory:
+        return size
+    more = max(0, deed.cpus - size.cpus), max(0, deed.memory - size.memory)
+    less = max(0, size.cpus - deed.cpus), max(0, size.memory - deed.memory)
+    if any(more):
+        size = await end.plug(*more)
+    if any(less) and not any(more):
+        size = await end.unplug(*less)
+    return size
