@@ -66,6 +66,10 @@ class HttpCluster:
         """One object."""
         return await self._call("GET", requests.path(ref, namespace, name))
 
+    async def read(self, path: str) -> bytes:
+        """What lies at any other path, such as ``/version``."""
+        return await self._call("GET", path)
+
     async def list(
         self, ref: Ref, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> Listing:

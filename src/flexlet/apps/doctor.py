@@ -1,0 +1,104 @@
+"""Looks at this host and at a cluster, and has it judged; nothing is changed."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from flexlet.adapters import cri
+from flexlet.adapters.image import tools
+from flexlet.adapters.kube import kubeconfig as config
+from flexlet.adapters.kube.client import HttpCluster
+from flexlet.adapters.sysfs.reader import SysfsHost
+from flexlet.api.status import ApiError, NotFound
+from flexlet.core import doctor
+from flexlet.core.doctor import Finding, Purpose
+from flexlet.core.machine import discovery, sources
+from flexlet.core.nodesize import names
+from flexlet.errors import ConfigError, FlexletError
+from flexlet.ports.cluster import Ref
+
+KVM: Final = Path("/dev/kvm")
+PATIENCE_S: Final = 5.0
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str = ""
+    major: str = ""
+    minor: str = ""
+
+
+async def examine(kubeconfig: Path | None, purposes: Sequence[Purpose]) -> list[Finding]:
+    """Everything there is to look at."""
+    return [
+        doctor.python(sys.version_info[:3]),
+        doctor.root(os.geteuid(), purposes),
+        *await _host(purposes),
+        await _runtime(purposes),
+        _machines(purposes),
+        *await _cluster(kubeconfig, purposes),
+    ]
+
+
+async def _host(purposes: Sequence[Purpose]) -> list[Finding]:
+    try:
+        machine = discovery.machine(await SysfsHost().read(sources.EVERYTHING))
+    except FlexletError as error:
+        return [Finding("host", "fail", "cannot be read", str(error))]
+    return [doctor.cgroups(machine, purposes), doctor.hotplug(machine)]
+
+
+async def _runtime(purposes: Sequence[Purpose]) -> Finding:
+    try:
+        runtime = await cri.connect(patience_s=PATIENCE_S)
+    except FlexletError as error:
+        return doctor.runtime("", str(error), purposes)
+    try:
+        version = await runtime.version()
+        return doctor.runtime(f"{version.name} {version.version}", "", purposes)
+    except FlexletError as error:
+        return doctor.runtime("", str(error), purposes)
+    finally:
+        await runtime.close()
+
+
+def _machines(purposes: Sequence[Purpose]) -> Finding:
+    missing = tools.missing()
+    return doctor.qemu(
+        missing, tools.remedy(missing) if missing else (), os.access(KVM, os.R_OK | os.W_OK), purposes
+    )
+
+
+async def _cluster(path: Path | None, purposes: Sequence[Purpose]) -> list[Finding]:
+    try:
+        credentials = config.load(path)
+    except ConfigError as error:
+        return [doctor.no_kubeconfig(str(error), purposes)]
+    server = credentials.server
+    try:
+        async with HttpCluster(credentials) as cluster:
+            found = msgspec.json.decode(await cluster.read("/version"), type=_Version)
+            return [
+                doctor.cluster(server, found.git_version, (_number(found.major), _number(found.minor))),
+                doctor.node_sizes(await _knows_sizes(cluster)),
+            ]
+    except (ApiError, msgspec.DecodeError) as error:
+        return [doctor.unreachable(server, str(error))]
+
+
+async def _knows_sizes(cluster: HttpCluster) -> bool:
+    try:
+        await cluster.list(Ref(*names.NODE_SIZES))
+    except NotFound:
+        return False
+    return True
+
+
+def _number(text: str) -> int:
+    """``36+`` of some providers is 36."""
+    digits = re.match(r"\d+", text)
+    return int(digits[0]) if digits else 0
