@@ -17,6 +17,7 @@ from flexlet.adapters.sim.hostfiles import DiskFiles
 from flexlet.adapters.sim.machine import Machine
 from flexlet.adapters.sim.records import ContainerRecord
 from flexlet.adapters.sim.runtime import SimNode
+from flexlet.api.cpuset import CpuSet
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.gates import Gates
 from flexlet.core.kubeletconfig import uses
@@ -49,6 +50,10 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "node-a"
     cpus: str = "0-1"
     memory: int = 2 * GIB
+    numa: tuple[str, ...] = ()
+    """The CPUs of each NUMA node; memory is spread evenly. Empty: one node."""
+    cores: int | None = None
+    """With so many cores CPU n is a thread of core n modulo that."""
     labels: dict[str, str] = {}
     config: dict[str, Any] = {}
     """Fields of the KubeletConfiguration, on top of its defaults."""
@@ -61,10 +66,10 @@ class SimulatedNode:
     def __init__(self, cluster: SimCluster, directory: Path, options: NodeOptions) -> None:
         self.cluster = cluster
         self.options = options
-        self.host = SimHost(options.cpus, options.memory)
-        self.sim = SimNode(
-            cluster.clock, machine=Machine(memory_total=options.memory, cpus=options.cpus), files=DiskFiles()
-        )
+        self.host = SimHost(options.cpus, options.memory, numa=options.numa, cores=options.cores)
+        mems = str(CpuSet.of(range(max(1, len(options.numa)))))
+        machine = Machine(memory_total=options.memory, cpus=options.cpus, mems=mems)
+        self.sim = SimNode(cluster.clock, machine=machine, files=DiskFiles())
         self.checkpoints = MemoryCheckpoints()
         self.prober = SimProber()
         self.manifests = SimManifests()

@@ -1,16 +1,21 @@
 """Who is taken into the managers' books, and when somebody leaves them."""
 
 from msgspec.structs import replace
-from tests.core.agent.builders import NOW
+from tests.core.agent.builders import NOW, container, decided, living, run, runtime
 from tests.core.agent.managed import SETTINGS, admitted, arrived, machine, managed, own, sets, sharing
 
+from flexlet.api.units import CpuShares
 from flexlet.core.agent import admission, household, managing
 from flexlet.core.agent.admission import Admitted, Later, Rejected
-from flexlet.core.agent.observations import Failed
-from flexlet.core.agent.record import ADMITTED, REJECTED, PodRecord
+from flexlet.core.agent.deeds import SetCpus, StartContainer
+from flexlet.core.agent.fold import folded
+from flexlet.core.agent.observations import Done, Failed, Finished
+from flexlet.core.agent.record import ADMITTED, REJECTED, ImageState, PodRecord
 from flexlet.core.agent.world import World
+from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.resize.allocation import of_spec
 
+PRESENT = {"c": ImageState(ref="sha256:1", for_attempt=0)}
 NO_CPUS = "Allocate failed due to not enough cpus available to satisfy request: requested={}, available={}"
 
 
@@ -115,3 +120,22 @@ def test_a_verdict_carries_the_books() -> None:
     found = admission.ask(PodRecord(pod=own("a")), arrived(world, own("a")))
     assert isinstance(found, Admitted)
     assert found.managers.cpu.cpus_of("a", "c") is not None
+
+
+def test_a_container_does_not_start_on_cpus_that_others_are_about_to_leave() -> None:
+    world = admitted(managed(), sharing("s"))
+    everywhere = RuntimeResources(cpu_shares=CpuShares(2), cpuset_cpus="0-3")
+    running = runtime(run(container("c"), resources=everywhere))
+    world = world.with_pods({"s": replace(world.pods["s"], shown=running)})
+    settled = household.settle(arrived(world, own("a", 2)), NOW)
+    (deed,) = [each for each in settled.deeds if isinstance(each, SetCpus)]
+    assert (deed.uid, deed.cpus, settled.world.pods["a"].contested) == ("s", "0,3", True)
+    waiting = living(own("a", 2), exclusive=frozenset({"c"}), contested=True, images=PRESENT)
+    assert waiting.cgroup is not None
+    waiting = replace(waiting, cgroup=replace(waiting.cgroup, quota=-1))
+    assert decided(waiting).deeds == ()
+    assert [type(each) for each in decided(replace(waiting, contested=False)).deeds] == [StartContainer]
+    end = Finished(deed=deed, outcome=Done(), began_at=NOW, ended_at=NOW)
+    left = folded(settled.world.pods["s"], end, world.setup, NOW).record
+    after = household.settle(settled.world.with_pods({"s": left}), NOW).world
+    assert not after.pods["a"].contested

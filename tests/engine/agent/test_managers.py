@@ -13,7 +13,7 @@ from flexlet.api.cpuset import CpuSet
 from flexlet.core.managers.cpu import files as cpu_files
 from flexlet.core.managers.files import CPU_FILE
 from flexlet.core.managers.state import CpuState
-from flexlet.errors import RuntimeFault
+from flexlet.errors import ConfigError, HostError, RuntimeFault
 from flexlet.testing import NodeOptions, idle, run
 
 Json = dict[str, Any]
@@ -297,3 +297,40 @@ async def _refused(directory: Path) -> None:
 
 def test_a_runtime_that_refuses_is_asked_again_and_holds_nobody_up(tmp_path: Path) -> None:
     run(_refused(tmp_path))
+
+
+async def _unwritten(directory: Path) -> None:
+    """Nothing of a place is used before it is on disk."""
+    async with world(directory, NODE) as there:
+        files, save = there.node.checkpoints, there.node.checkpoints.save
+
+        async def full(name: str, data: bytes) -> None:
+            if name == CPU_FILE:
+                raise HostError(f"cannot write {name}: No space left on device; the old content still holds")
+            await save(name, data)
+
+        files.save = full  # type: ignore[method-assign]
+        own = await there.create("own", {"a": G2})
+        await settled(5)
+        assert (there.node.containers(own), book(there)) == ({}, ("0-3", {}))
+        files.save = save  # type: ignore[method-assign]
+        await there.until("own", is_ready)
+        assert (cpus(there, own)["a"][0], book(there)) == ("1-2", ("0,3", {own: {"a": "1-2"}}))
+
+
+def test_a_full_disk_keeps_pods_waiting(tmp_path: Path) -> None:
+    run(_unwritten(tmp_path))
+
+
+async def _impossible(directory: Path) -> None:
+    options = msgspec.structs.replace(NODE, config={"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,9"})
+    async with world(directory, options):
+        pass
+
+
+def test_settings_that_cannot_work_here_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ExceptionGroup) as failed:
+        run(_impossible(tmp_path))
+    (error,) = failed.value.exceptions
+    assert isinstance(error, ConfigError)
+    assert "reserved-cpus: 0,9 is not a subset of online-cpus: 0-3" in str(error)
