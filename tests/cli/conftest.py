@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -107,6 +108,13 @@ class Command:
         code = run([*words, "--kubeconfig", str(self._api.kubeconfig)])
         printed = self._capture.readouterr()
         return code, aged(printed.out), aged(printed.err)
+
+
+def until(holds: Callable[[], Any]) -> None:
+    """Wait for it; the test's own timeout ends a wait in vain."""
+    pause = threading.Event()
+    while not holds():
+        pause.wait(0.02)
 
 
 def aged(text: str) -> str:

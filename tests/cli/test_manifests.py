@@ -23,6 +23,7 @@ from flexlet.ports.cluster import Ref
 FOLDER = Path(__file__).parents[2] / "src/flexlet/manifests"
 NODE_SIZES = Ref(*names.NODE_SIZES)
 CONTROLLERS = "system:serviceaccount:flexlet-system:flexlet-controllers"
+AGENT = "system:serviceaccount:flexlet-system:flexlet-agent"
 OPERATORS = ("flexlet:balloon-operators", "system:authenticated")
 _APPLIED_AS = {
     "Namespace": Ref("", "v1", "namespaces"),
@@ -179,6 +180,50 @@ async def test_amounts_are_quantities(server: ApiServer, amount: str) -> None:
         f'spec.target.effective.memory: Invalid value: "{amount}": spec.target.effective.memory in body should'
         f" match '{PATTERN}'"
     )
+
+
+async def may(server: ApiServer, user: str, verb: str, resource: str, namespace: str = "") -> bool:
+    """What the server's own authorizer says; `resource` is ``pods``, ``pods/resize``, ``nodesizes.flexlet.io``."""
+    named, _, subresource = resource.partition("/")
+    plural, _, group = named.partition(".")
+    asked = {"verb": verb, "resource": plural, "group": group, "subresource": subresource, "namespace": namespace}
+    body = {"spec": {"user": user, "resourceAttributes": asked}}
+    answer = await server.cluster.create(Ref("authorization.k8s.io", "v1", "subjectaccessreviews"), "", body)
+    allowed: bool = msgspec.json.decode(answer)["status"]["allowed"]
+    return allowed
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("user", "verb", "resource", "namespace", "allowed"),
+    [
+        (CONTROLLERS, "watch", "nodesizes.flexlet.io", "", True),
+        (CONTROLLERS, "patch", "nodesizes.flexlet.io/status", "", True),
+        (CONTROLLERS, "patch", "nodes", "", True),
+        (CONTROLLERS, "watch", "pods", "", True),
+        (CONTROLLERS, "watch", "namespaces", "", True),
+        (CONTROLLERS, "create", "pods", "kube-system", True),
+        (CONTROLLERS, "patch", "pods/resize", "kube-system", True),
+        (CONTROLLERS, "delete", "pods", "kube-system", True),
+        (CONTROLLERS, "create", "events", "default", True),
+        (CONTROLLERS, "update", "leases.coordination.k8s.io", "flexlet-system", True),
+        (CONTROLLERS, "create", "pods", "team", False),
+        (CONTROLLERS, "patch", "pods/resize", "team", False),
+        (CONTROLLERS, "delete", "pods", "team", False),
+        (CONTROLLERS, "delete", "nodes", "", False),
+        (CONTROLLERS, "get", "nodes/proxy", "", False),
+        (CONTROLLERS, "get", "secrets", "flexlet-system", False),
+        (AGENT, "patch", "pods/resize", "kube-system", True),
+        (AGENT, "watch", "nodesizes.flexlet.io", "", True),
+        (AGENT, "create", "pods", "kube-system", False),
+        (AGENT, "patch", "nodesizes.flexlet.io", "", False),
+        ("alice", "patch", "nodesizes.flexlet.io", "", False),
+    ],
+)
+async def test_accounts_may_what_they_need_and_no_more(
+    server: ApiServer, user: str, verb: str, resource: str, namespace: str, allowed: bool
+) -> None:
+    assert await may(server, user, verb, resource, namespace) is allowed
 
 
 def test_the_schema_has_a_place_for_everything_that_the_controller_writes() -> None:

@@ -2,12 +2,11 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from tests.cli.conftest import Api, Command, Json
+from tests.cli.conftest import Api, Command, Json, until
 
 from flexlet.api.status import ApiError, NotFound
 from flexlet.cli.manifests import manifests, objects
@@ -21,13 +20,6 @@ TEACH = (
     "error: this cluster does not know NodeSize: `flexlet print-manifests | kubectl apply -f -` teaches it, and"
     " `flexlet controllers` does what NodeSizes say\n"
 )
-
-
-def until(holds: Callable[[], Any]) -> None:
-    """Wait for it; the test's own timeout ends a wait in vain."""
-    pause = threading.Event()
-    while not holds():
-        pause.wait(0.02)
 
 
 def knows(api: Api) -> bool:

@@ -2,12 +2,12 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests import servers
-from tests.cli.conftest import Api, Command, Json
+from tests.cli.conftest import Api, Command, Json, until
 
 from flexlet.ports.cluster import PODS
 
@@ -28,13 +28,6 @@ def pod(api: Api, name: str, *containers: Json, **spec: Any) -> None:
     body = {"metadata": {"name": name}, "spec": {"containers": listed, **spec}}
     api.create(PODS, body, "default")
     until(lambda: api.get(PODS, name, "default")["status"].get("phase") == "Running")
-
-
-def until(holds: Callable[[], Any]) -> None:
-    """Wait for it; the test's own timeout ends a wait in vain."""
-    pause = threading.Event()
-    while not holds():
-        pause.wait(0.02)
 
 
 @pytest.fixture
