@@ -17,7 +17,7 @@ from flexlet.core.agent.deeds import SetCpus
 from flexlet.core.agent.record import Pin, PodRecord
 from flexlet.core.agent.world import World
 from flexlet.core.managers import placing
-from flexlet.core.runtime.shown import Container
+from flexlet.core.runtime.shown import RUNNING, Container
 
 
 class Pinning(msgspec.Struct, frozen=True):
@@ -90,31 +90,31 @@ def _cases(world: World) -> Iterator[_Case]:
         if record.shown is None or record.stopped:
             continue
         is_placed = world.managers.placed(uid)
-        for run in record.shown.running:
+        for run in record.shown.containers:
+            # Asked of every container in every round; what nobody has an opinion about stays as it is.
+            if run.state != RUNNING:
+                continue
             wants = wanted(world, uid, run.name) if is_placed else shared
-            has = _has(record, run)
-            if not _differs(has, wants):
+            cpus, mems = _has(record, run)
+            if wants.cpus in ("", cpus) and wants.mems in ("", mems):
                 continue
             yield _Case(
                 record=record,
                 run=run,
-                has=CpuSet.parse(has.cpus) or online,
-                wants=CpuSet.parse(wants.cpus or has.cpus),
+                has=CpuSet.parse(cpus) or online,
+                wants=CpuSet.parse(wants.cpus or cpus),
                 mems=wants.mems,
                 unlimited=run.name in managing.exclusive(record, world.setup),
             )
 
 
-def _has(record: PodRecord, run: Container) -> Pin:
-    if run.id in record.pinned:
-        return record.pinned[run.id]
+def _has(record: PodRecord, run: Container) -> tuple[str, str]:
+    """CPUs and NUMA nodes; what was set last counts more than what the runtime showed before."""
+    pin = record.pinned.get(run.id)
+    if pin is not None:
+        return pin.cpus, pin.mems
     known = run.resources
-    return Pin() if known is None else Pin(cpus=known.cpuset_cpus, mems=known.cpuset_mems)
-
-
-def _differs(has: Pin, wants: Pin) -> bool:
-    """Whether anything is wanted that is not there; what nobody has an opinion about stays as it is."""
-    return bool((wants.cpus and wants.cpus != has.cpus) or (wants.mems and wants.mems != has.mems))
+    return ("", "") if known is None else (known.cpuset_cpus, known.cpuset_mems)
 
 
 def _deeds(cases: list[_Case], leaving: CpuSet) -> Iterator[SetCpus]:
