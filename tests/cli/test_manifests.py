@@ -18,7 +18,7 @@ from flexlet.cli.main import run
 from flexlet.cli.manifests import PARTS, manifests, objects
 from flexlet.core.nodesize import names
 from flexlet.core.nodesize.objects import NodeSizeSpec, NodeSizeStatus
-from flexlet.ports.cluster import Ref
+from flexlet.ports.cluster import Cluster, Ref
 
 FOLDER = Path(__file__).parents[2] / "src/flexlet/manifests"
 NODE_SIZES = Ref(*names.NODE_SIZES)
@@ -112,14 +112,14 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApiS
         yield running
 
 
-async def stored(server: ApiServer, spec: Any) -> Any:
+async def stored(cluster: Cluster, spec: Any) -> Any:
     """The spec that a NodeSize has after it was created with this one, or the complaint."""
     body: Json = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "n1"}, "spec": spec}
     try:
-        made = msgspec.json.decode(await server.cluster.create(NODE_SIZES, "", body))
+        made = msgspec.json.decode(await cluster.create(NODE_SIZES, "", body))
     except status.ApiError as error:
         return str(error).removeprefix('NodeSize.flexlet.io "n1" is invalid: ')
-    await server.cluster.delete(NODE_SIZES, "", "n1")
+    await cluster.delete(NODE_SIZES, "", "n1")
     return made["spec"]
 
 
@@ -139,35 +139,36 @@ MAGIC = (
 ONE = {"effective": {"cpu": 8, "memory": "32Gi"}}
 
 
+SPECS: list[tuple[Json, Any]] = [
+    ({}, DEFAULTS),
+    ({"target": ONE}, DEFAULTS | {"target": ONE}),
+    ({"target": {"balloon": {"cpu": "500m"}}}, DEFAULTS | {"target": {"balloon": {"cpu": "500m"}}}),
+    ({"via": "Hardware", "machine": {"qmp": "/q"}}, DEFAULTS | {"via": "Hardware", "machine": {"qmp": "/q"}}),
+    ({"target": {}}, "spec.target: Invalid value: give exactly one of effective and balloon"),
+    (
+        {"target": ONE | {"balloon": {"cpu": "1"}}},
+        "spec.target: Invalid value: give exactly one of effective and balloon",
+    ),
+    (
+        {"target": {"effective": {}}},
+        NOTHING,
+    ),
+    (
+        {"via": "Hardware"},
+        NO_MACHINE,
+    ),
+    (
+        {"via": "Magic"},
+        MAGIC,
+    ),
+]
+"""What a NodeSize is created with, and what it has then, or why it is refused; the same on a real server."""
+
+
 @pytest.mark.asyncio(loop_scope="module")
-@pytest.mark.parametrize(
-    ("spec", "found"),
-    [
-        ({}, DEFAULTS),
-        ({"target": ONE}, DEFAULTS | {"target": ONE}),
-        ({"target": {"balloon": {"cpu": "500m"}}}, DEFAULTS | {"target": {"balloon": {"cpu": "500m"}}}),
-        ({"via": "Hardware", "machine": {"qmp": "/q"}}, DEFAULTS | {"via": "Hardware", "machine": {"qmp": "/q"}}),
-        ({"target": {}}, "spec.target: Invalid value: give exactly one of effective and balloon"),
-        (
-            {"target": ONE | {"balloon": {"cpu": "1"}}},
-            "spec.target: Invalid value: give exactly one of effective and balloon",
-        ),
-        (
-            {"target": {"effective": {}}},
-            NOTHING,
-        ),
-        (
-            {"via": "Hardware"},
-            NO_MACHINE,
-        ),
-        (
-            {"via": "Magic"},
-            MAGIC,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("spec", "found"), SPECS)
 async def test_a_node_size_is_completed_or_refused(server: ApiServer, spec: Json, found: Any) -> None:
-    assert await stored(server, spec) == found
+    assert await stored(server.cluster, spec) == found
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -175,7 +176,7 @@ async def test_a_node_size_is_completed_or_refused(server: ApiServer, spec: Json
     "amount", ["-1", "lots", "1 Gi", ""], ids=["negative", "a word", "with a blank", "nothing"]
 )
 async def test_amounts_are_quantities(server: ApiServer, amount: str) -> None:
-    complaint = await stored(server, {"target": {"effective": {"memory": amount}}})
+    complaint = await stored(server.cluster, {"target": {"effective": {"memory": amount}}})
     assert complaint == (
         f'spec.target.effective.memory: Invalid value: "{amount}": spec.target.effective.memory in body should'
         f" match '{PATTERN}'"
