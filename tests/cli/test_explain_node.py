@@ -6,12 +6,15 @@ import msgspec
 import pytest
 from tests.cli.conftest import Api, Command
 
+from flexlet.adapters.journal import JournalFile
 from flexlet.api.units import GIB, Bytes
 from flexlet.cli.main import run
 from flexlet.core.hotplug import saved
 from flexlet.core.hotplug.generation import Generation
 from flexlet.core.hotplug.saved import Saved, Story
+from flexlet.core.hotplug.steps import HoldPods
 from flexlet.core.hotplug.victims import Victim
+from flexlet.core.journal import nodenotes
 from flexlet.core.machine.difference import Change, Direction
 from flexlet.core.machine.machine import Cpu, Identity, Machine
 
@@ -64,6 +67,32 @@ now: generation 3, 4 CPUs, 8Gi of memory, not everything is done for it
 def test_the_node_tells_all_of_it(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "node/n1", "--root-dir", str(root)]) == 0
     assert capfd.readouterr() == (f"# from {root}/node_generations\n{FILE_STORY}", "")
+
+
+JOURNAL_STORY = """\
+1970-01-01T00:03:20.000Z  decided  follow the machine to generation 3 (cpu 8→4): HoldPods; end a/web: OutOfcpu
+1970-01-01T00:03:20.500Z  learned  HoldPods is done (memory.high 4096) [0.250 s]
+1970-01-01T00:03:21.000Z  learned  Publish failed: disk full [0.100 s]
+1970-01-01T00:03:22.000Z  learned  {"type":"Unheard"}
+"""
+
+
+def test_the_journal_adds_the_steps(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """After the stories, of the node alone; what another release wrote is shown as it is."""
+    path = root / "journal" / "agent.jsonl"
+    plan = {"type": "ResizeNode", "generation": 3, "changes": "cpu 8→4", "steps": ["HoldPods"]}
+    notes = JournalFile(path)
+    notes.note(200.0, "decided", nodenotes.NODE, plan | {"victims": ["a/web: OutOfcpu"]})
+    notes.note(200.1, "learned", "some-pod", {"type": "PodGone"})
+    held = HoldPods(path="kubepods", files={"memory.high": "4096"})
+    notes.note(200.5, "learned", nodenotes.NODE, nodenotes.finished(held, 0.25))
+    failed = {"type": "NodeStep", "step": "Publish", "seconds": 0.1, "failed": "disk full"}
+    notes.note(201.0, "learned", nodenotes.NODE, failed)
+    notes.note(202.0, "learned", nodenotes.NODE, {"type": "Unheard"})
+    notes.close()
+    assert run(["explain", "node/n1", "--root-dir", str(root)]) == 0
+    story = f"# from {root}/node_generations\n{FILE_STORY}"
+    assert capfd.readouterr() == (f"{story}# from {path}\n{JOURNAL_STORY}", "")
 
 
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,27 +4,45 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+from flexlet.adapters.journal import read
+from flexlet.api import age
 from flexlet.cli import reading
 from flexlet.core.hotplug import saved
-from flexlet.core.journal import nodestory
+from flexlet.core.hotplug.saved import Saved
+from flexlet.core.journal import nodenotes, nodestory
 from flexlet.core.sizes.node import Event, NodeDetails
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import EVENTS, Cluster
+
+JOURNAL: Final = "journal/agent.jsonl"
+"""Below the agent's directory."""
 
 
 def node_story(name: str, root: Path | None, usual: Path, kubeconfig: str | None) -> Iterator[str]:
     """From the directory that was named, or from this host's if no cluster was named; else from a cluster."""
     if root is not None:
-        return _of_file(root / saved.FILE)
-    here = usual / saved.FILE
-    if kubeconfig is None and "KUBECONFIG" not in os.environ and here.is_file():
-        return _of_file(here)
+        return _of_host(root)
+    if kubeconfig is None and "KUBECONFIG" not in os.environ and (usual / saved.FILE).is_file():
+        return _of_host(usual)
     details, told = asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: _asked(cluster, name)))
     return _of_cluster(details, told, usual)
 
 
-def _of_file(path: Path) -> Iterator[str]:
+def _of_host(root: Path) -> Iterator[str]:
+    """The stories, and then what the journal still knows of the steps."""
+    path, journal = root / saved.FILE, root / JOURNAL
+    yield f"# from {path}"
+    yield from nodestory.of_file(_read(path))
+    entries = nodenotes.of_node(read(journal)) if journal.is_file() else []
+    if entries:
+        yield f"# from {journal}"
+    for entry in entries:
+        yield f"{age.format_micro(entry.at)[:-4]}Z  {entry.kind:<7}  {nodenotes.sentence(entry)}"
+
+
+def _read(path: Path) -> Saved:
     try:
         found = saved.parse(path.read_bytes())
     except OSError as error:
@@ -32,8 +50,7 @@ def _of_file(path: Path) -> Iterator[str]:
         raise ConfigError(f"cannot read the node's generations {path}: {error.strerror}; {hint}") from error
     if isinstance(found, saved.Spoiled):
         raise ConfigError(f"cannot believe the node's generations {path}: {found.why}")
-    yield f"# from {path}"
-    yield from nodestory.of_file(found)
+    return found
 
 
 def _of_cluster(details: NodeDetails, told: list[Event], usual: Path) -> Iterator[str]:

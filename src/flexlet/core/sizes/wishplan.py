@@ -66,14 +66,14 @@ def _one(name: str, whole: int, held: int, used: int, wanted: int, spec: NodeSiz
         return _beyond(seen, -wanted, spec)
     need = goal - held
     if need <= 0:
-        idle = not need or (not held and goal == sizes.FLOOR[name])
-        return seen if idle else msgspec.structs.replace(seen, verdict="deflate", amount=-need)
+        return msgspec.structs.replace(seen, verdict="deflate", amount=-need) if need else seen
     least = sizes.of(spec.min_effective)
     return _inflated(seen, need, room=whole - held - used, may=whole - held - least[name], spec=spec)
 
 
 def _beyond(seen: Forecast, short: int, spec: NodeSizeSpec) -> Forecast:
-    """More than the machine has."""
+    """More than the machine has: the balloon gives what it can."""
+    seen = msgspec.structs.replace(seen, goal=min(seen.goal, seen.balloon))
     if spec.machine is not None and spec.via in {"Hardware", "Auto"}:
         return msgspec.structs.replace(seen, verdict="plug", amount=short)
     return msgspec.structs.replace(seen, verdict="refused", missing=short)
