@@ -1,5 +1,6 @@
 """``flexlet explain`` on a journal of this host."""
 
+import json
 from pathlib import Path
 
 import click.testing
@@ -78,3 +79,11 @@ def test_without_a_journal_the_remedy_is_named(tmp_path: Path) -> None:
 def test_a_bare_name_is_a_pod() -> None:
     assert parsed("web") == parsed("pods/web") == ("pod", "web")
     assert parsed("no/n1") == ("node", "n1")
+
+
+def test_entries_for_programs(tmp_path: Path) -> None:
+    found = json.loads(said("pod/web", "-o", "json", "--journal", str(journal(tmp_path))))
+    assert found == [
+        {"at": 0.5, "kind": "learned", "subject": "uid-1", "what": SEEN},
+        {"at": 2.0, "kind": "decided", "subject": "uid-1", "what": {"type": "RunSandbox", "attempt": 0}},
+    ]

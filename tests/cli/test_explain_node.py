@@ -1,5 +1,6 @@
 """``flexlet explain node/NAME``: from the node's own file, and from a cluster."""
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -95,6 +96,11 @@ def test_the_journal_adds_the_steps(root: Path, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr() == (f"{story}# from {path}\n{JOURNAL_STORY}", "")
 
 
+def test_the_file_for_programs(root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "node/n1", "--root-dir", str(root), "-o", "json"]) == 0
+    assert saved.parse(capfd.readouterr().out.encode()) == saved.parse((root / saved.FILE).read_bytes())
+
+
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / saved.FILE
     words = "name the agent's directory with --root-dir, or a cluster with --kubeconfig"
@@ -144,3 +150,11 @@ def test_a_cluster_tells_what_it_remembers(api: Api, flexlet: Command) -> None:
     api.event(db, "ExclusiveCPUsReassigned", moved, "2026-01-01T00:00:08Z", host="n1")
     api.event(node, "NodeResized", "capacity changed: cpu 16→8 (generation 7)", "2026-01-01T00:00:09Z")
     assert flexlet("explain", "node/n1") == (0, CLUSTER_STORY, "")
+    code, printed, _ = flexlet("explain", "node/n1", "-o", "json")
+    found = json.loads(printed)
+    assert (code, found["generation"], [each["reason"] for each in found["events"]]) == (
+        0,
+        7,
+        ["NodeResized", "BalloonInflated", "NodeHalfPlugged", "NodeResized"],
+    )
+    assert [each["involvedObject"]["name"] for each in found["told"]] == ["web", "db"]

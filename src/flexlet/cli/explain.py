@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from flexlet.cli.options import kubeconfig_option
+from flexlet.cli.output import output_option, print_json
 from flexlet.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ _KINDS: Final = {
     help=f"The directory of the agent on this host, which is the node; {ROOT} if no cluster is named.",
 )
 @kubeconfig_option
+@output_option
 def explain(
-    target: str, namespace: str, journal: Path, uid: str, root: Path | None, kubeconfig: str | None
+    target: str, namespace: str, journal: Path, uid: str, root: Path | None, kubeconfig: str | None, output: str
 ) -> None:
     """Tell what happened and why, in the order it happened.
 
@@ -55,13 +57,20 @@ def explain(
     """
     kind, name = parsed(target)
     if kind == "node":
-        from flexlet.cli.explainnode import node_story
+        from flexlet.cli.explainnode import node_story, node_value
 
+        if output == "json":
+            print_json(node_value(name, root, ROOT, kubeconfig))
+            return
         lines: Iterator[str] = node_story(name, root, ROOT, kubeconfig)
     else:
         from flexlet.adapters.journal import read
 
-        lines = explained(read(journal), namespace, name, uid)
+        entries = read(journal)
+        if output == "json":
+            print_json(of_pod(entries, namespace, name, uid)[1])
+            return
+        lines = explained(entries, namespace, name, uid)
     for line in lines:
         click.echo(line)
 
@@ -77,14 +86,25 @@ def parsed(target: str) -> tuple[str, str]:
 def explained(entries: Sequence["Entry"], namespace: str, name: str, uid: str = "") -> Iterator[str]:
     """One line an entry; ConfigError if the journal does not know the pod."""
     from flexlet.api import age
-    from flexlet.core.journal import chain, words
+    from flexlet.core.journal import words
+
+    known, found = of_pod(entries, namespace, name, uid)
+    if len(known) > 1 and not uid:
+        newest, older = known[-1], ", ".join(known[:-1])
+        yield f"# {len(known)} pods had this name; this is {newest}, older ones: {older}"
+    for entry in found:
+        yield f"{age.format_micro(entry.at)[:-4]}Z  {entry.kind:<7}  {words.sentence(entry)}"
+
+
+def of_pod(
+    entries: Sequence["Entry"], namespace: str, name: str, uid: str
+) -> tuple[tuple[str, ...], list["Entry"]]:
+    """All pods that had this name, and the entries of the one that is meant; ConfigError if there are none."""
+    from flexlet.core.journal import chain
 
     known = chain.uids(entries, namespace, name)
     chosen = uid or (known[-1] if known else "")
     found = chain.of_pod(entries, chosen) if chosen else []
     if not found:
         raise ConfigError(f"the journal knows no pod {namespace}/{name}{f' with uid {uid}' if uid else ''}")
-    if len(known) > 1 and not uid:
-        yield f"# {len(known)} pods had this name; this is {chosen}, older ones: {', '.join(known[:-1])}"
-    for entry in found:
-        yield f"{age.format_micro(entry.at)[:-4]}Z  {entry.kind:<7}  {words.sentence(entry)}"
+    return known, found

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from flexlet.adapters.journal import read
 from flexlet.api import age
@@ -12,6 +12,7 @@ from flexlet.cli import reading
 from flexlet.core.hotplug import saved
 from flexlet.core.hotplug.saved import Saved
 from flexlet.core.journal import nodenotes, nodestory
+from flexlet.core.sizes import node as detail
 from flexlet.core.sizes.node import Event, NodeDetails
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import EVENTS, Cluster
@@ -22,12 +23,28 @@ JOURNAL: Final = "journal/agent.jsonl"
 
 def node_story(name: str, root: Path | None, usual: Path, kubeconfig: str | None) -> Iterator[str]:
     """From the directory that was named, or from this host's if no cluster was named; else from a cluster."""
+    if (here := _here(root, usual, kubeconfig)) is not None:
+        return _of_host(here)
+    return _of_cluster(*_from_cluster(name, kubeconfig), usual)
+
+
+def node_value(name: str, root: Path | None, usual: Path, kubeconfig: str | None) -> Any:
+    """The same for programs: the node's file, or what the cluster remembers."""
+    if (here := _here(root, usual, kubeconfig)) is not None:
+        return _read(here / saved.FILE)
+    details, told = _from_cluster(name, kubeconfig)
+    return detail.value(details) | {"told": told}
+
+
+def _here(root: Path | None, usual: Path, kubeconfig: str | None) -> Path | None:
     if root is not None:
-        return _of_host(root)
-    if kubeconfig is None and "KUBECONFIG" not in os.environ and (usual / saved.FILE).is_file():
-        return _of_host(usual)
-    details, told = asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: _asked(cluster, name)))
-    return _of_cluster(details, told, usual)
+        return root
+    is_asked = kubeconfig is None and "KUBECONFIG" not in os.environ
+    return usual if is_asked and (usual / saved.FILE).is_file() else None
+
+
+def _from_cluster(name: str, kubeconfig: str | None) -> tuple[NodeDetails, list[Event]]:
+    return asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: _asked(cluster, name)))
 
 
 def _of_host(root: Path) -> Iterator[str]:

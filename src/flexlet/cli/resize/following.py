@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from flexlet.api.status import ApiError
 from flexlet.cli.output import say
 from flexlet.cli.resize.group import FAILED, REFUSED
 from flexlet.core.sizes.wish import Outcome
@@ -10,6 +11,7 @@ from flexlet.ports.clock import Clock
 
 CODES: Final = {"Done": 0, "Failed": FAILED, "Refused": REFUSED}
 _LOOK_S: Final = 0.2
+_PASSING: Final = (429, 500, 503, 504)
 
 T = TypeVar("T")
 
@@ -23,18 +25,25 @@ async def follow(
 ) -> tuple[T, Outcome]:
     """Look again and again, and say what is new on stderr; the last look and what it came to.
 
-    Who runs out of patience gets Failed, with what the resize waited for.
+    Who runs out of patience gets Failed, with what the resize waited for. A server that is away for a moment is
+    asked again.
     """
     began, told = clock.monotonic(), ""
+    last: tuple[T] | None = None
     while True:
-        seen = await look()
-        found = judge(seen)
         waited = clock.monotonic() - began
-        if found.state != "Waiting":
-            return seen, found
-        if waited >= patience_s:
+        try:
+            last = (await look(),)
+            found = judge(*last)
+        except ApiError as error:
+            if error.code not in _PASSING or waited >= patience_s:
+                raise
+            found = Outcome("Waiting", "Unavailable", str(error))
+        if last is not None and found.state != "Waiting":
+            return last[0], found
+        if last is not None and waited >= patience_s:
             text = f"not done within {patience_s:g} s: {words(found)}"
-            return seen, Outcome("Failed", "Timeout", text)
+            return last[0], Outcome("Failed", "Timeout", text)
         if (text := words(found)) != told:
             say(f"{who}  {waited:5.1f}s  {text}")
             told = text
