@@ -18,7 +18,7 @@ from flexlet.api.quantity import Quantity
 from flexlet.api.units import GIB, MIB
 from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.core.hollow.fleet import Fleet
-from flexlet.core.hollow.machine import MACHINE_ANNOTATION, Machine
+from flexlet.core.hollow.machine import HOLLOW_LABEL, MACHINE_ANNOTATION, Machine
 from flexlet.core.nodesize import manifest, names, sights
 from flexlet.core.nodesize.decider import NodeSizeDecider
 from flexlet.core.nodesize.settings import ClusterFacts, Settings
@@ -122,7 +122,9 @@ class World:
         """A workload, bound already."""
         requests = {"cpu": str(Quantity.of_milli(round(cpu * 1000))), "memory": _bytes(gib)}
         container = {"name": "c", "image": "x", "resources": {"requests": requests}}
-        body = {"metadata": {"name": name}, "spec": {"nodeName": node, "containers": [container], **spec}}
+        body: Json = {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+        if node:
+            body["spec"]["nodeName"] = node
         await self.sim.cluster.create(ports.PODS, "default", body)
 
     async def remove(self, name: str, namespace: str = "default") -> None:
@@ -133,6 +135,15 @@ class World:
         wish = {"cpu": str(int(cpus)), "memory": str(int(gib * GIB) + _MARGIN)}
         note = {"metadata": {"annotations": {MACHINE_ANNOTATION: msgspec.json.encode(wish).decode()}}}
         await self.sim.cluster.patch(ports.NODES, "", node, note)
+
+    async def stock(self, version: str = "", node: str = NODE, **annotations: str) -> None:
+        """Let a node pass for one with a kubelet; annotations are named by their last word."""
+        notes = {f"flexlet.io/{key.replace('_', '-')}": text for key, text in annotations.items()}
+        body = {"metadata": {"labels": {HOLLOW_LABEL: None}, "annotations": notes}}
+        await self.sim.cluster.patch(ports.NODES, "", node, body)
+        if version:
+            info = {"status": {"nodeInfo": {"kubeletVersion": version}}}
+            await self.sim.cluster.patch(ports.NODES, "", node, info, subresource="status")
 
     async def stray(self, cpu: float, gib: float, node: str = NODE, **parts: Any) -> None:
         """One more balloon, of unknown origin."""
@@ -176,7 +187,7 @@ class World:
         return [
             pod
             for pod in await self.pods()
-            if pod["metadata"].get("labels", {}).get(names.LABEL) == "true" and pod["spec"]["nodeName"] == node
+            if pod["metadata"].get("labels", {}).get(names.LABEL) == "true" and pod["spec"].get("nodeName") == node
         ]
 
     async def taints(self, node: str = NODE) -> list[str]:
@@ -245,7 +256,7 @@ async def _ended(task: asyncio.Task[None] | None) -> None:
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-    elif task is not None:
+    elif task is not None and not task.cancelled():
         task.result()
 
 

@@ -13,7 +13,7 @@ from flexlet.api import decode
 from flexlet.api.pod import Pod
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
 from flexlet.core.controllers.queue import WorkQueue
-from flexlet.core.nodesize import absence, modes, names, report, shapes, sights, sizes, step
+from flexlet.core.nodesize import absence, manifest, modes, names, report, shapes, sights, sizes, step
 from flexlet.core.nodesize.deeds import Outcome
 from flexlet.core.nodesize.hardware import Deed
 from flexlet.core.nodesize.objects import NodeSize
@@ -24,7 +24,7 @@ from flexlet.core.nodesize.sights import Balloon, NodeSight
 from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.nodesize.tally import Tally
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
-from flexlet.core.refs import NODES, PODS
+from flexlet.core.refs import DAEMON_SETS, NODES, PODS
 
 _REFUSALS = frozenset({403, 422})
 
@@ -57,6 +57,7 @@ class NodeSizeDecider:
         self._reported: dict[str, float] = {}
         self._deeds: list[Deed] = []
         self._busy: set[str] = set()
+        self._daemonsets: set[str] = set()
         self._queue = WorkQueue()
 
     # ---- learning
@@ -235,10 +236,13 @@ class NodeSizeDecider:
             return
         over = [b for b in self._balloons.get(name, {}).values() if b.is_finished and not b.is_ending]
         if over:
+            # A node that does not take it will not take the next one either, at least not at once.
+            self._queue.refused(name)
             yield from (step.remains(scene, b) for b in over)
             return
         if any(b.is_ending for b in self._balloons.get(name, {}).values()) and not scene.balloons:
             return
+        yield from self._daemonset(scene)
         outcome = step.look(scene, now)
         self._refusals.pop(name, None)
         if outcome.wake_at is not None:
@@ -250,9 +254,18 @@ class NodeSizeDecider:
         yield from outcome.resizes
         yield from self._report(scene, outcome, now)
 
+    def _daemonset(self, scene: Scene) -> Iterator[ApiAction]:
+        """In the other form of management a DaemonSet per shape makes the pods; it is made when first needed."""
+        shape = step.shape(scene)
+        if self.settings.management != "DaemonSet" or shape in self._daemonsets or scene.balloons:
+            return
+        self._daemonsets.add(shape)
+        body = manifest.daemonset(self.settings, shape, scene.verdict.priority_class)
+        yield CreateObject(ref=DAEMON_SETS, namespace=self.settings.namespace, body=body)
+
     def _report(self, scene: Scene, outcome: Outcome, now: float) -> Iterator[ApiAction]:
         name = scene.node.name
-        self.tally.looked(scene, outcome.status)
+        self.tally.looked(scene, outcome.status, now)
         patch = report.patch(scene.size, outcome.status)
         if patch is None:
             return
@@ -261,6 +274,6 @@ class NodeSizeDecider:
             self._queue.add_at(name, due)
             return
         self._reported[name] = now
-        self.tally.ended(report.ended(scene.size.status, outcome.status), now)
+        self.tally.ended(name, report.ended(scene.size.status, outcome.status), now)
         yield patch
         yield from report.told(scene, outcome.status)

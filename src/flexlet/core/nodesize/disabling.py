@@ -27,7 +27,7 @@ def look(scene: Scene, now: float) -> Outcome:
     text = "the balloon gives back what it holds"
     found = Findings(base=base, wanted=goal, progress=turn.progress, problem=("Disabling", text))
     at_floor = all(b.allocated is None or b.spec == b.allocated == sizes.FLOOR for b in scene.balloons)
-    gone = [deeds.delete(scene, b) for b in scene.balloons] if at_floor else []
+    gone = [deeds.dismiss(scene, b) for b in scene.balloons] if at_floor else []
     resizes = [deeds.resize(scene, b, turn.sizes[b.uid]) for b in scene.balloons if b.uid in turn.sizes]
     return msgspec.structs.replace(deeds.said(scene, found, now), actions=tuple(gone), resizes=tuple(resizes))
 

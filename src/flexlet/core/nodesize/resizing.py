@@ -192,6 +192,8 @@ class Resizing:
         waiting = [side for side in self.sides if side.spec > side.allocated]
         if not waiting:
             return None
+        if any(not side.is_current and side.goal != side.spec for side in waiting):
+            return self._set(active, {})
         answer: Callable[[Balloon, list[Side]], Turn] = self._unanswered
         if active.pending:
             answer = self._deferred if self.policy == "Defer" and active.pending != _INFEASIBLE else self._denied

@@ -1,6 +1,6 @@
 """One look at one node: everything that is to be done for it now, and what its NodeSize says afterwards."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -29,6 +29,8 @@ from flexlet.core.nodesize.sights import Balloon
 from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.refs import PODS
 
+_FULL: Final = "the node is full: there is no room even for a balloon at its floor"
+
 
 def look(scene: Scene, now: float) -> Outcome:
     """What one node needs."""
@@ -41,9 +43,9 @@ def look(scene: Scene, now: float) -> Outcome:
         return deeds.said(scene, Findings(base=base, wanted=goal, problem=problem), now)
     if scene.active is None:
         return _make(scene, base, goal, now)
-    shape = shapes.replacement(scene.active, scene.policies, scene.node.version)
-    if shape is not None:
-        return _reshape(scene, base, goal, shape, now)
+    better = shapes.replacement(scene.active, scene.policies, scene.node.version)
+    if better is not None:
+        return _reshape(scene, base, goal, better, now)
     return _resize(scene, base, goal, now)
 
 
@@ -69,15 +71,16 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
     """A balloon for a node without one: at the floor when it is new, else as big as it was, if that still fits."""
     amounts = _first_size(scene, goal)
     is_back = bool(scene.size.status.pod)
-    why = "the balloon is gone and comes back" if is_back else "the balloon is being made"
-    progress = {r: _made(scene, r, goal[r], amounts[r]) for r in sizes.RESOURCES}
+    fits = all(scene.headroom[r] >= sizes.FLOOR[r] for r in sizes.RESOURCES)
+    why = _why(is_back=is_back, fits=fits)
+    progress = {r: _made(scene, r, goal[r], amounts[r], fits=fits) for r in sizes.RESOURCES}
     found = Findings(base=base, wanted=goal, missing=why, progress=progress)
     actions: list[ApiAction] = []
-    if scene.settings.management == "PerNode":
+    if scene.settings.management == "PerNode" and fits:
         body = manifest.pod(
             scene.node,
             scene.settings,
-            _shape(scene),
+            shape(scene),
             scene.verdict.priority_class,
             amounts,
             goal,
@@ -88,12 +91,20 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
         actions.append(
             CreateObject(ref=PODS, namespace=scene.settings.namespace, body=body, on_behalf_of=node, event=event)
         )
+    elif scene.settings.management == "DaemonSet":
+        actions += deeds.enrol(scene, shape(scene))
     mark = taints.patch(scene.node, _kept(scene) | ({names.MISSING_TAINT} if is_back else set()), now)
     actions += [mark] if mark else []
     return Outcome(actions=tuple(actions), status=report.status(scene, found, now))
 
 
-def _shape(scene: Scene) -> str:
+def _why(*, is_back: bool, fits: bool) -> str:
+    if not fits:
+        return _FULL
+    return "the balloon is gone and comes back" if is_back else "the balloon is being made"
+
+
+def shape(scene: Scene) -> str:
     """The shape of a new balloon; one that had to make way told what its successor should be."""
     chosen = shapes.choose(scene.policies, scene.node.version)
     return scene.size.status.shape or chosen if chosen == "G" else chosen
@@ -109,23 +120,25 @@ def _first_size(scene: Scene, goal: Amounts) -> Amounts:
     return sizes.largest(sizes.smallest(goal, free), sizes.FLOOR)
 
 
-def _made(scene: Scene, resource: str, goal: int, size: int) -> Progress:
+def _made(scene: Scene, resource: str, goal: int, size: int, *, fits: bool) -> Progress:
     """The record of a new balloon: one that had its size is owed it, one that never had begins."""
     known = scene.record(resource)
     requested = sizes.quantity(resource, size)
+    if known is not None and not fits and known.result in {"Pending", "Deferred"}:
+        return msgspec.structs.replace(known, requested=requested, result="Refused", message=_FULL)
     if known is not None:
         return msgspec.structs.replace(known, requested=requested)
     wish = sizes.quantity(resource, goal)
     return Progress(resource=resource, wanted=wish, requested=requested, direction="Inflate", result="Pending")
 
 
-def _reshape(scene: Scene, base: Base, goal: Amounts, shape: str, now: float) -> Outcome:
+def _reshape(scene: Scene, base: Base, goal: Amounts, better: str, now: float) -> Outcome:
     """A shape that cannot be resized here: the pod makes way for another, behind a taint."""
     active = scene.active
     found = Findings(base=base, wanted=goal, missing="the balloon is replaced: its shape cannot be resized here")
-    status = msgspec.structs.replace(report.status(scene, found, now), shape=shape)
+    status = msgspec.structs.replace(report.status(scene, found, now), shape=better)
     mark = taints.patch(scene.node, _kept(scene) | {names.MISSING_TAINT}, now)
-    if mark is not None or active is None or scene.size.status.shape != shape:
+    if mark is not None or active is None or scene.size.status.shape != better:
         return Outcome(actions=(mark,) if mark else (), status=status)
     return Outcome(actions=(deeds.delete(scene, active),), status=status)
 

@@ -1,5 +1,6 @@
 """What is counted about balloons, for metrics."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -12,7 +13,19 @@ from flexlet.core.nodesize.scene import Scene
 
 BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
 _PREEMPTED: Final = "Preempting"
-_BLAME_S: Final = 30.0
+
+
+class Histogram:
+    """How many were at most so long."""
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
 
 
 class Tally:
@@ -20,15 +33,17 @@ class Tally:
 
     def __init__(self) -> None:
         self.resizes: Counter[tuple[str, str]] = Counter()
-        self.seconds: dict[str, list[float]] = {"Inflate": [], "Deflate": []}
+        self.seconds = {"Inflate": Histogram(), "Deflate": Histogram()}
         self.drifts: Counter[str] = Counter()
         self.victims: Counter[str] = Counter()
+        self.missing: dict[str, float] = {}
         self.sizes: dict[str, dict[str, dict[str, int]]] = {}
         self.overcommitted: dict[str, bool] = {}
+        self._missing_since: dict[str, float] = {}
         self._inflated: dict[str, float] = {}
         self._killed: set[str] = set()
 
-    def looked(self, scene: Scene, status: NodeSizeStatus) -> None:
+    def looked(self, scene: Scene, status: NodeSizeStatus, now: float) -> None:
         """A node was looked at."""
         name = scene.node.name
         self.sizes[name] = {
@@ -39,24 +54,38 @@ class Tally:
             "headroom": scene.headroom,
         }
         self.overcommitted[name] = any(scene.workload[r] > scene.effective[r] for r in sizes.RESOURCES)
-        is_new = not any(c.type == "Drifted" and c.status == "True" for c in scene.size.status.conditions)
-        if is_new and any(c.type == "Drifted" and c.status == "True" for c in status.conditions):
+        if _is_true(status, "Drifted") and not _is_true(scene.size.status, "Drifted"):
             self.drifts[name] += 1
+        self._count_missing(name, _is_true(status, "BalloonMissing"), now)
 
-    def ended(self, records: Iterable[Progress], now: float) -> None:
+    def ended(self, name: str, records: Iterable[Progress], now: float) -> None:
         """Resizes came to an end."""
         for record in records:
             self.resizes[record.direction, record.result.lower()] += 1
-            if record.result == "Granted" and record.since:
-                self.seconds[record.direction].append(max(0.0, now - age.parse(record.since).timestamp()))
+            if record.direction == "Inflate":
+                self._inflated[name] = now
+            if record.result == "Granted" and record.since and record.direction:
+                self.seconds[record.direction].add(max(0.0, now - age.parse(record.since).timestamp()))
 
     def pod_seen(self, pod: Pod) -> None:
-        """A workload was seen; one that was killed to make room is a victim."""
-        if pod.status.reason == _PREEMPTED and pod.metadata.uid not in self._killed:
+        """A workload was seen; one that its node killed to make room is somebody's victim."""
+        if pod.status.reason == _PREEMPTED and pod.spec.node_name in self._inflated:
+            if pod.metadata.uid not in self._killed:
+                self.victims[pod.spec.node_name] += 1
             self._killed.add(pod.metadata.uid)
-            self.victims[pod.spec.node_name] += 1
 
     def forget(self, name: str) -> None:
         """A node is no longer sized."""
-        self.sizes.pop(name, None)
-        self.overcommitted.pop(name, None)
+        for known in (self.sizes, self.overcommitted, self._missing_since, self._inflated):
+            known.pop(name, None)
+
+    def _count_missing(self, name: str, is_missing: bool, now: float) -> None:
+        since = self._missing_since.pop(name, None)
+        if since is not None:
+            self.missing[name] = self.missing.get(name, 0.0) + max(0.0, now - since)
+        if is_missing:
+            self._missing_since[name] = now
+
+
+def _is_true(status: NodeSizeStatus, kind: str) -> bool:
+    return any(c.type == kind and c.status == "True" for c in status.conditions)

@@ -1,0 +1,230 @@
+"""Boot, enable, disable, drift, capacity that changes, limits that are enforced (balloon.md §5, §6)."""
+
+import msgspec
+from tests.scenarios.nodesize.world import SIZES, world
+
+from flexlet.core.hollow.machine import node_object
+from flexlet.core.nodesize import manifest, names
+from flexlet.core.nodesize.settings import Settings
+from flexlet.ports import cluster as ports
+from flexlet.testing.simtime import run
+
+BALLOON = manifest.name_of("n1")
+
+
+def spec(cpu: str, memory: str, **more: object) -> dict[str, object]:
+    return {"target": {"balloon": {"cpu": cpu, "memory": memory}}, **more}
+
+
+def test_a_new_node_stays_closed_until_its_balloon_has_its_size() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            await stage.sleep_node()
+            body = node_object("n1", stage.machine, "test", [], stage.now)
+            body["spec"]["taints"] = [{"key": names.PENDING_TAINT, "effect": "NoSchedule"}]
+            await stage.sim.cluster.delete(ports.NODES, "", "n1")
+            await stage.sim.cluster.create(ports.NODES, "", body)
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle()
+            assert await stage.taints() == [names.PENDING_TAINT]
+            assert [p["spec"]["containers"][0]["resources"]["requests"] for p in await stage.balloons()] == [
+                {"cpu": "7", "memory": "28Gi"}
+            ]
+            stage.wake_node()
+            await stage.settle()
+            assert await stage.taints() == []
+            assert (await stage.condition("Ready"))["status"] == "True"
+
+    run(story())
+
+
+def test_enabling_a_busy_node_takes_what_can_be_had_unless_told_to_fail() -> None:
+    """The server fills in Fail where nothing is said; the rule is the decider's and is tested there as well."""
+
+    async def story() -> None:
+        async with world() as stage:
+            await stage.add("a", 12, 20)
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi", onInsufficient="Partial"))
+            await stage.settle(3)
+            assert await stage.figures() == {
+                "balloon": (2.7, 28),
+                "effective": (12.3, 32),
+                "headroom": (0.3, 12),
+            }
+
+    run(story())
+
+
+def test_without_a_target_the_pod_itself_is_the_truth() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply({})
+            await stage.settle(3)
+            assert (await stage.figures())["balloon"] == (0.001, 0.015625)
+            await stage.resize(4, 8)
+            await stage.settle(40)
+            assert (await stage.figures())["balloon"] == (4, 8)
+            await stage.remove(BALLOON, names.NAMESPACE)
+            await stage.settle(3)
+            assert (await stage.figures())["balloon"] == (4, 8)
+
+    run(story())
+
+
+def test_a_hand_on_a_managed_balloon_is_suffered_for_half_a_minute() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle(3)
+            await stage.resize(5, 28)
+            await stage.settle(20)
+            assert (await stage.figures())["balloon"] == (5, 28)
+            assert (await stage.condition("Drifted"))["status"] == "True"
+            await stage.settle(15)
+            assert (await stage.figures())["balloon"] == (7, 28)
+            assert (await stage.condition("Drifted"))["status"] == "False"
+            assert [reason for reason, _ in await stage.events()].count("BalloonDrift") == 1
+
+    run(story())
+
+
+def test_disabling_gives_back_in_steps_and_leaves_nothing() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle(3)
+            await stage.sim.cluster.delete(SIZES, "", "n1")
+            await stage.settle(10)
+            assert await stage.balloons() == []
+            assert await stage.get(SIZES, "n1") is None
+            assert await stage.taints() == []
+
+    run(story())
+
+
+def test_disabling_waits_while_a_limit_is_enforced() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi", enforce="CpuAndMemory"))
+            await stage.settle(3)
+            await stage.sim.cluster.delete(SIZES, "", "n1")
+            await stage.settle(5)
+            assert (await stage.condition("Ready"))["reason"] == "EnforceActive"
+            assert (await stage.figures())["balloon"] == (7, 28)
+            await stage.sim.cluster.patch(SIZES, "", "n1", {"spec": {"enforce": "None"}})
+            await stage.settle(10)
+            assert await stage.get(SIZES, "n1") is None
+
+    run(story())
+
+
+def test_what_is_enforced_stands_on_the_balloon_for_the_agent() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi", enforce="CpuAndMemory"))
+            await stage.settle(3)
+            (balloon,) = await stage.balloons()
+            wanted = {"mode": "CpuAndMemory", "effective": {"cpu": "8", "memory": "32Gi"}}
+            assert msgspec.json.decode(balloon["metadata"]["annotations"][names.ENFORCE]) == wanted
+            await stage.apply(spec("3", "12Gi", enforce="Cpu"))
+            await stage.settle(3)
+            (balloon,) = await stage.balloons()
+            wanted = {"mode": "Cpu", "effective": {"cpu": "12", "memory": "48Gi"}}
+            assert msgspec.json.decode(balloon["metadata"]["annotations"][names.ENFORCE]) == wanted
+
+    run(story())
+
+
+def test_hot_plug_shows_through_or_is_held() -> None:
+    async def story(change: str, wanted: tuple[float, float]) -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi", capacityChange=change))
+            await stage.settle(3)
+            await stage.plug(19, 76)
+            await stage.settle(3)
+            assert (await stage.figures())["effective"] == wanted
+
+    run(story("Expose", (12, 48)))
+    run(story("Hold", (8, 32)))
+
+
+def test_a_node_that_is_not_there_is_waited_for() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"), node="n9")
+            await stage.settle(3)
+            assert (await stage.condition("Ready", "n9"))["reason"] == "NodeMissing"
+            await stage.sim.cluster.delete(SIZES, "", "n9")
+            await stage.settle(3)
+            assert await stage.get(SIZES, "n9") is None
+
+    run(story())
+
+
+def test_min_effective_is_never_crossed() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            least = {"cpu": "10", "memory": "50Gi"}
+            await stage.apply(spec("7", "28Gi", minEffective=least, onInsufficient="Partial"))
+            await stage.settle(3)
+            assert (await stage.figures())["effective"] == (10, 50)
+            await stage.apply(spec("8", "28Gi", minEffective=least, onInsufficient="Defer"))
+            await stage.settle(3)
+            assert (await stage.figures())["effective"] == (10, 50)
+            assert "minEffective leaves" in (await stage.condition("Insufficient"))["message"]
+
+    run(story())
+
+
+def test_a_refused_target_is_tried_again_when_somebody_asks_anew() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            await stage.add("a", 5, 40)
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi", onInsufficient="Fail"))
+            await stage.settle(3)
+            await stage.remove("a")
+            await stage.settle(60)
+            assert (await stage.figures())["balloon"] == (7, 0.015625)
+            note = {"metadata": {"annotations": {names.REQUESTED: "again"}}}
+            await stage.sim.cluster.patch(SIZES, "", "n1", note)
+            await stage.settle(3)
+            assert (await stage.figures())["balloon"] == (7, 28)
+
+    run(story())
+
+
+def test_daemonsets_may_make_the_balloons() -> None:
+    async def story() -> None:
+        async with world(settings=Settings(management="DaemonSet")) as stage:
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle(3)
+            daemons = ports.Ref("apps", "v1", "daemonsets")
+            made = await stage.get(daemons, "flexlet-balloon-g", names.NAMESPACE)
+            assert made is not None
+            requests = made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+            assert requests == {"cpu": "1m", "memory": "16Mi"}
+            node = await stage.get(ports.NODES, "n1")
+            assert node is not None
+            assert node["metadata"]["labels"][names.LABEL] == "enabled"
+            await stage.stray(0.001, 0.015625, name="flexlet-balloon-g-x")
+            await stage.settle(3)
+            assert (await stage.figures())["balloon"] == (7, 28)
+            await stage.sim.cluster.delete(SIZES, "", "n1")
+            await stage.settle(10)
+            node = await stage.get(ports.NODES, "n1")
+            assert node is not None
+            assert names.LABEL not in node["metadata"]["labels"]
+
+    run(story())
