@@ -79,7 +79,7 @@ def test_what_became_of_a_wish(found: NodeSize, wanted: Outcome) -> None:
 
 
 def test_a_new_wish_is_an_object() -> None:
-    wish = Wish(amounts=amounts(cpu="8", memory="32Gi"), on_insufficient="Defer", deadline_s=5)
+    wish = Wish(amounts=amounts(cpu="8", memory="32Gi"), on_insufficient="Defer", deadline_s=5, qmp="/q")
     assert body(wish, "n1", "now") == {
         "apiVersion": "flexlet.io/v1alpha1",
         "kind": "NodeSize",
@@ -88,6 +88,7 @@ def test_a_new_wish_is_an_object() -> None:
             "target": {"effective": {"cpu": "8", "memory": "32Gi"}},
             "onInsufficient": "Defer",
             "deadlineSeconds": 5,
+            "machine": {"qmp": "/q"},
         },
     }
 

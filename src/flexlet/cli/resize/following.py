@@ -6,11 +6,13 @@ from typing import Final, TypeVar
 from flexlet.api.status import ApiError
 from flexlet.cli.output import say
 from flexlet.cli.resize.group import FAILED, REFUSED
-from flexlet.core.sizes.wish import Outcome
+from flexlet.core.sizes.wish import PENDING, Outcome
 from flexlet.ports.clock import Clock
 
 CODES: Final = {"Done": 0, "Failed": FAILED, "Refused": REFUSED}
 _LOOK_S: Final = 0.2
+_PATIENT_S: Final = 1.0
+"""That nobody has answered yet is worth a word only after this."""
 _PASSING: Final = (429, 500, 503, 504)
 
 T = TypeVar("T")
@@ -44,7 +46,8 @@ async def follow(
         if last is not None and waited >= patience_s:
             text = f"not done within {patience_s:g} s: {words(found)}"
             return last[0], Outcome("Failed", "Timeout", text)
-        if (text := words(found)) != told:
+        is_news = found.reason != PENDING or waited >= _PATIENT_S
+        if is_news and (text := words(found)) != told:
             say(f"{who}  {waited:5.1f}s  {text}")
             told = text
         await clock.sleep(_LOOK_S)

@@ -36,6 +36,7 @@ _AFTERWARDS_S: Final = 30.0
     help="If pods are in the way of a smaller node: give up, take what is free, or wait.",
 )
 @click.option("--deadline", "deadline_s", type=click.IntRange(1, 86400), help="Seconds that Defer waits; 60.")
+@click.option("--qmp", default="", metavar="PATH", help="The QMP socket of its machine, on the controllers' host.")
 @common_options
 def node(
     name: str,
@@ -45,6 +46,7 @@ def node(
     via: str | None,
     on_insufficient: str | None,
     deadline_s: int | None,
+    qmp: str,
     wait: bool,
     patience_s: float,
     dry_run: bool,
@@ -64,6 +66,7 @@ def node(
         via=via or "",
         on_insufficient=on_insufficient or "",
         deadline_s=deadline_s,
+        qmp=qmp,
     )
     if dry_run:
         plans = asyncio.run(of_cluster(kubeconfig, lambda cluster: _forecast(cluster, name, wish)))

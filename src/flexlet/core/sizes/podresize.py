@@ -10,6 +10,7 @@ from flexlet.api import decode
 from flexlet.api.pod import Container, Pod, ResourceRequirements
 from flexlet.api.quantity import Quantity
 from flexlet.core.sizes.pods import PENDING, resizing
+from flexlet.core.sizes.wish import PENDING as UNANSWERED
 from flexlet.core.sizes.wish import Outcome
 from flexlet.errors import ConfigError
 
@@ -114,7 +115,7 @@ def outcome(pod: Pod, container: str) -> Outcome:
     actual = _actual(pod, container)
     if actual is not None and _is(actual, resources(pod, container)):
         return Outcome("Done", "InForce")
-    return Outcome("Waiting", "Pending", "the node has not taken it up yet")
+    return Outcome("Waiting", UNANSWERED, "the node has not taken it up yet")
 
 
 def _actual(pod: Pod, container: str) -> ResourceRequirements | None:

@@ -11,6 +11,8 @@ from flexlet.core.nodesize import names
 from flexlet.core.nodesize.objects import NodeSize, NodeSizeSpec
 
 State = Literal["Waiting", "Done", "Refused", "Failed"]
+PENDING: Final = "Pending"
+"""The reason of a wish that nobody has answered."""
 _UNSEEN: Final = "the controllers have not looked at it yet"
 
 
@@ -23,6 +25,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     via: str = ""
     on_insufficient: str = ""
     deadline_s: int | None = None
+    qmp: str = ""
+    """The hypervisor end of the node's machine."""
 
     @property
     def target(self) -> str:
@@ -61,6 +65,7 @@ def _spec(wish: Wish) -> dict[str, Any]:
         "via": wish.via,
         "onInsufficient": wish.on_insufficient,
         "deadlineSeconds": wish.deadline_s,
+        "machine": {"qmp": wish.qmp} if wish.qmp else None,
     }
     return spec | {key: value for key, value in chosen.items() if value}
 
@@ -68,16 +73,16 @@ def _spec(wish: Wish) -> dict[str, Any]:
 def outcome(size: NodeSize) -> Outcome:
     """What has become of the wish that was made last."""
     if size.status.observed_generation < size.metadata.generation:
-        return Outcome("Waiting", "Pending", _UNSEEN)
+        return Outcome("Waiting", PENDING, _UNSEEN)
     ready = _held(size, "Ready")
     busy = next((each for kind in ("Resizing", "BalloonMissing") if _holds(each := _held(size, kind))), None)
     lacking = _held(size, "Insufficient")
     if ready is None or busy is not None:
-        return Outcome("Waiting", *_words(busy)) if busy else Outcome("Waiting", "Pending", _UNSEEN)
+        return Outcome("Waiting", *_words(busy)) if busy else Outcome("Waiting", PENDING, _UNSEEN)
     if not _holds(ready) and not _holds(lacking):
         return Outcome("Failed", ready.reason, ready.message)
     if not _is_about_this(size):
-        return Outcome("Waiting", "Pending", _UNSEEN)
+        return Outcome("Waiting", PENDING, _UNSEEN)
     if lacking is None or not _holds(lacking):
         return Outcome("Done", ready.reason, ready.message)
     return Outcome("Waiting" if lacking.reason == "Deferred" else "Refused", lacking.reason, lacking.message)
