@@ -26,7 +26,10 @@ from flexlet.ports.cluster import NODES, PODS
 
 CLOCK = SystemClock()
 NODE = "n1"
-FILES = ("cpu.weight", "cpu.max", "memory.max", "memory.min", "memory.low", "pids.max")
+FILES = (
+    *("cpu.weight", "cpu.max", "cpuset.cpus", "memory.max", "memory.high", "memory.min", "memory.low"),
+    "pids.max",
+)
 
 
 def tree(root: Path) -> Path:

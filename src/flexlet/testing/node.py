@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from flexlet.adapters.meters import Ledger as Meters
 from flexlet.adapters.podfiles import PodDirectories
 from flexlet.adapters.sim.hostfiles import DiskFiles
 from flexlet.adapters.sim.machine import Machine
@@ -20,6 +21,7 @@ from flexlet.adapters.sim.runtime import SimNode
 from flexlet.api.cpuset import CpuSet
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.gates import Gates
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.reading import merge
@@ -28,6 +30,7 @@ from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.core.runtime.shown import RUNNING
 from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.chores import Sweeping
+from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.engine.agent.selfview import SelfView
@@ -57,7 +60,10 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     config: dict[str, Any] = {}
     """Fields of the KubeletConfiguration, on top of its defaults."""
-    grows: bool = False
+    hardware: SimHost | None = None
+    """The machine, if CPUs and memory do not say enough of it."""
+    resize: ResizeSettings | None = None
+    """How the node follows its machine; None: as the gates say."""
 
 
 class SimulatedNode:
@@ -66,14 +72,18 @@ class SimulatedNode:
     def __init__(self, cluster: SimCluster, directory: Path, options: NodeOptions) -> None:
         self.cluster = cluster
         self.options = options
-        self.host = SimHost(options.cpus, options.memory, numa=options.numa, cores=options.cores)
+        self.host = options.hardware or SimHost(
+            options.cpus, options.memory, numa=options.numa, cores=options.cores
+        )
         mems = str(CpuSet.of(range(max(1, len(options.numa)))))
         machine = Machine(memory_total=options.memory, cpus=options.cpus, mems=mems)
+        self.host.machine = machine
         self.sim = SimNode(cluster.clock, machine=machine, files=DiskFiles())
         self.checkpoints = MemoryCheckpoints()
         self.prober = SimProber()
         self.manifests = SimManifests()
         self.journal = MemoryJournal()
+        self.meters = Meters()
         self.line = Lifeline()
         self.agent: Agent | None = None
         self._directory = directory
@@ -181,19 +191,28 @@ class SimulatedNode:
             cluster=hold("cluster", self.cluster.as_node(self.options.name)),
             clock=clock,
             ledger=Ledger(hold("checkpoints", self.checkpoints)),
+            host=self.host,
+            scores=self.sim.oom_scores,
         )
         found = addresses(self.options.name, node_ips=(ADDRESS,), routed=())
-        view = SelfView(self.host, runtime, clock, str(root), found, 1.0 if self.options.grows else 10.0)
-        tree = PodTree(cgroups, "cgroupfs", uses.reservation(config), uses.cgroup_settings(config))
+        view = SelfView(runtime, clock, found)
+        resize = self.options.resize or uses.resize_settings(config)
+        reserved = uses.reserved(config)
+        host = self.host
+        detecting = Detecting(host, host, host, host, clock, resize, str(root), reserved=reserved)
+        tree = PodTree(cgroups, "cgroupfs", uses.cgroup_settings(config))
         agent = Agent(
             self._settings(config, gates),
             self._setup(config, gates, str(root)),
             tools,
             view,
+            detecting,
             tree,
             self.journal,
+            self.meters,
+            resize=resize,
+            enforce="pods" in config.enforce_node_allocatable,
             parallel_pulls=1,
-            grows=self.options.grows,
             static=StaticSource(self.manifests, PostedRules()),
         )
         agent.take_on(

@@ -16,6 +16,7 @@ from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.world import World, active
 from flexlet.core.resize.conditions import ERROR
 from flexlet.core.resources.effective import pod_requests
+from flexlet.engine.agent.ledger import ALLOCATED
 from flexlet.testing import SimulatedNode
 
 _LIMITS: Final = ("memory.max", "cpu.max")
@@ -35,7 +36,7 @@ class Watch:
 
     async def _saved(self, name: str, data: bytes) -> None:
         await self._save(name, data)
-        if self._node.agent is not None:
+        if self._node.agent is not None and name == ALLOCATED:
             self._weigh(self._node.agent.loop.world)
 
     def _weigh(self, world: World) -> None:

@@ -19,13 +19,14 @@ from tests.scenarios.agent_resize.e2e.cases import Case, Sizes
 from flexlet.adapters.sim import refusals
 from flexlet.adapters.sim.trouble import DEEDS, Call
 from flexlet.api.status import ApiError
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.errors import HostError
 from flexlet.testing import NodeOptions
 from flexlet.testing.host import GIB
 
 Json = dict[str, Any]
 
-NODE: Final = NodeOptions(cpus="0-1", memory=4 * GIB, grows=True)
+NODE: Final = NodeOptions(cpus="0-1", memory=4 * GIB, resize=ResizeSettings(plug=True))
 _PATIENCE_S: Final = 400.0
 _CPU: Final = ("100m", "300m", "700m", "1500m")
 _MEMORY: Final = ("64Mi", "256Mi", "1Gi")

@@ -6,16 +6,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from flexlet.adapters.meters import Ledger as Meters
 from flexlet.adapters.podfiles import PodDirectories
 from flexlet.adapters.sim.hostfiles import DiskFiles
 from flexlet.adapters.sim.machine import Machine
 from flexlet.adapters.sim.runtime import SimNode
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.cgroups.settings import DEFAULTS
-from flexlet.core.machine.allocatable import Reservation
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings
 from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.engine.agent.selfview import SelfView
@@ -37,8 +39,10 @@ class Node:
         self.cluster = cluster
         self.clock = cluster.clock
         self.directory = directory
+        machine = Machine(memory_total=2 * GIB, cpus="0-1")
         self.host = SimHost("0-1", 2 * GIB)
-        self.sim = SimNode(self.clock, machine=Machine(memory_total=2 * GIB, cpus="0-1"), files=DiskFiles())
+        self.host.machine = machine
+        self.sim = SimNode(self.clock, machine=machine, files=DiskFiles())
         self.checkpoints = MemoryCheckpoints()
         self.journal = MemoryJournal()
         self.agent: Agent
@@ -56,16 +60,22 @@ class Node:
             cluster=cluster or self.cluster.as_node(NODE),
             clock=self.clock,
             ledger=Ledger(self.checkpoints),
+            host=self.host,
+            scores=self.sim.oom_scores,
         )
         found = addresses(NODE, node_ips=("192.0.2.1",), routed=())
-        view = SelfView(self.host, tools.runtime, self.clock, str(root), found)
+        view = SelfView(tools.runtime, self.clock, found)
+        resize = more.get("resize", ResizeSettings())
+        detecting = Detecting(self.host, self.host, self.host, self.host, self.clock, resize, str(root))
         self.agent = Agent(
             NodeSettings(name=NODE),
             NodeSetup(name=NODE, root=str(root), pod_logs=str(self.directory / "logs")),
             tools,
             view,
-            PodTree(self.sim.cgroups, "cgroupfs", Reservation(), DEFAULTS),
+            detecting,
+            PodTree(self.sim.cgroups, "cgroupfs", DEFAULTS),
             self.journal,
+            Meters(),
             **more,
         )
         return self.agent

@@ -11,6 +11,8 @@ from tests.core.agent.builders import NOW, SETUP, UID, container, pod, record, r
 from tests.engine.fakes import FakeClock, FakeCluster
 
 from flexlet.adapters.podfiles import PodDirectories
+from flexlet.adapters.sim.cgroups import SimOomScores
+from flexlet.adapters.sim.kernel import Kernel
 from flexlet.api import decode, status
 from flexlet.api.nodepod import NodePod
 from flexlet.api.nodepod.handlers import ExecAction, Handler, HttpGetAction, Lifecycle, Probe, SleepAction
@@ -27,6 +29,7 @@ from flexlet.core.runtime.shown import EXITED, Container, ExecResult, Image, Run
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.errors import RuntimeFault
+from flexlet.testing.host import SimHost
 from flexlet.testing.memory import MemoryCheckpoints, SimProber
 
 IMAGE = Image(id="sha256:1", size=7, uid=5)
@@ -106,6 +109,8 @@ class Bench:
             prober=SimProber(),
             clock=self.clock,
             ledger=Ledger(MemoryCheckpoints()),
+            host=SimHost(),
+            scores=SimOomScores(Kernel(self.clock)),
         )
         self.told: list[PodObservation] = []
         self.tools.tell = self.told.append

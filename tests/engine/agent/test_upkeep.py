@@ -12,6 +12,7 @@ from tests.engine.fakes import ManualClock
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.agent.world import World
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.engine.agent.hands.images import Tokens
 from flexlet.engine.agent.loop import _touched
 from flexlet.errors import HostError, RuntimeFault
@@ -86,12 +87,12 @@ def test_the_cgroup_of_all_pods_follows_the_machine(tmp_path: Path) -> None:
 
     async def tale() -> None:
         async with node(tmp_path) as at:
-            agent = await at.begin(grows=True)
+            agent = await at.begin(resize=ResizeSettings(plug=True))
             await at.passes(5)
             before = at.sim.kernel.read("kubepods", "memory.max")
             at.host.memory = 3 * GIB
-            agent.selfview.look_again()
-            await at.passes(0.5)
+            agent.following.look_again()
+            await at.passes(1)
             after = at.sim.kernel.read("kubepods", "memory.max")
             assert (before, after) == (str(2 * GIB), str(3 * GIB))
 
@@ -101,16 +102,14 @@ def test_the_cgroup_of_all_pods_follows_the_machine(tmp_path: Path) -> None:
 def test_trouble_with_the_tree_is_the_nodes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def tale() -> None:
         async with node(tmp_path) as at:
-            agent = await at.begin(grows=True)
+            agent = await at.begin(resize=ResizeSettings(plug=True))
             await at.passes(5)
 
             async def refuse(*_: Any) -> None:
                 raise HostError("read-only")
 
-            monkeypatch.setattr(agent._cgroups._tree, "node", refuse)
-            at.host.memory = 3 * GIB
-            agent.selfview.look_again()
-            await at.passes(1)
+            monkeypatch.setattr(agent._cgroups._tree, "make", refuse)
+            await at.passes(65)
             assert agent.selfview.facts is not None
             assert agent.selfview.facts.enforcement == "read-only"
 

@@ -156,7 +156,7 @@ async def test_for_a_module_that_stays_one_of_its_size_goes() -> None:
 
 @pytest.mark.parametrize(("stubborn", "reason"), [("keeps", "GuestRefused"), ("ignores", "TimedOut")])
 async def test_a_module_that_stays_for_good_is_a_refusal(stubborn: str, reason: str) -> None:
-    hypervisor = await plugged(SimHypervisor(SPEC, **{stubborn: {"dimm0"}}), Dimm(0, GIB))
+    hypervisor = await plugged(SimHypervisor(SPEC, **{stubborn: {"dimm0"}}), Dimm(0, GIB))  # type: ignore[arg-type]
     change = await sizing.unplug(hypervisor, None, Wish(memory=GIB))
     assert isinstance(change, Change)
     assert change.refusal is not None

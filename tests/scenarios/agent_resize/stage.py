@@ -15,6 +15,7 @@ from flexlet.adapters.sim import refusals
 from flexlet.adapters.sim.records import ContainerRecord
 from flexlet.api.status import NotFound
 from flexlet.core.cgroups.containers import RuntimeResources
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.engine.agent.ledger import ALLOCATED
 from flexlet.ports.cluster import Ref
 from flexlet.testing import NodeOptions, idle
@@ -40,7 +41,12 @@ def options(given: Json) -> NodeOptions:
     }
     if "swap" in given:
         config |= {"memorySwap": {"swapBehavior": given["swap"]}, "failSwapOn": False}
-    return NodeOptions(cpus=_cpus(cpus), memory=_memory(memory), config=config, grows=True)
+    return NodeOptions(
+        cpus=_cpus(cpus),
+        memory=_memory(memory),
+        config=config,
+        resize=ResizeSettings(plug=True, unplug=True, cpu="Tolerate"),
+    )
 
 
 def _cpus(count: str) -> str:

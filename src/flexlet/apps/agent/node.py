@@ -5,22 +5,28 @@ from typing import Final
 
 import msgspec
 
+from flexlet.adapters.cgroupfs.oomscores import OomScores
 from flexlet.adapters.checkpoints import CheckpointFiles
 from flexlet.adapters.kube.pace import Pace
 from flexlet.adapters.meters import Ledger as MeterLedger
+from flexlet.adapters.parts import SysfsParts
 from flexlet.adapters.podfiles import PodDirectories
 from flexlet.adapters.prober import NetworkProber
 from flexlet.adapters.sysfs.reader import SysfsHost
+from flexlet.adapters.uevents import NetlinkUevents, ProcSwaps
 from flexlet.apps.agent import host
 from flexlet.apps.agent.options import AgentOptions
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.gates import Gates
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.node import spread
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.counting import Counting
+from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
 from flexlet.engine.agent.selfview import SelfView
@@ -32,10 +38,7 @@ from flexlet.ports.cluster import Cluster
 from flexlet.ports.journal import Journal
 from flexlet.ports.runtime import Runtime
 
-HOT_PLUG: Final = "NodeResourceHotPlug"
 LINKS: Final = Path("/var/log/containers")
-_GROWING_S: Final = 1.0
-_STEADY_S: Final = 10.0
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,20 +60,23 @@ async def build(around: Surroundings) -> Agent:
     """The agent, not started."""
     config, clock = around.config, around.clock
     gates = uses.gates(config)
-    grows = gates.enabled.get(HOT_PLUG, False)
+    resize = uses.resize_settings(config)
     driver = await around.runtime.cgroup_driver() or config.cgroup_driver
     await host.enforce_reservations(config, around.cgroups)
     return Agent(
         _settings(around, gates),
         await _setup(around, gates, driver),
         _tools(around),
-        _view(around, grows=grows),
-        _tree(around, driver),
+        _view(around),
+        _detecting(around, resize),
+        PodTree(around.cgroups, driver, uses.cgroup_settings(config)),
         around.journal,
+        around.meters,
+        resize=resize,
+        enforce="pods" in config.enforce_node_allocatable,
         parallel_pulls=1 if config.serialize_image_pulls else config.max_parallel_image_pulls,
         pull_qps=config.registry_pull_qps,
         pull_burst=config.registry_burst,
-        grows=grows,
         static=_static(config, gates),
         witness=Counting(around.meters),
         event_turn=Pace(config.event_record_qps, config.event_burst, clock).turn,
@@ -88,24 +94,28 @@ def _tools(around: Surroundings) -> Tools:
         cluster=around.cluster,
         clock=clock,
         ledger=Ledger(CheckpointFiles(root)),
+        host=SysfsHost(),
+        scores=OomScores(),
     )
 
 
-def _view(around: Surroundings, *, grows: bool) -> SelfView:
+def _view(around: Surroundings) -> SelfView:
     options = around.options
     found = addresses(options.name, node_ips=options.node_ips, routed=host.routed())
-    period = _GROWING_S if grows else _STEADY_S
-    return SelfView(SysfsHost(), around.runtime, around.clock, str(options.root), found, machine_s=period)
+    return SelfView(around.runtime, around.clock, found)
 
 
-def _tree(around: Surroundings, driver: str) -> PodTree:
-    config = around.config
-    return PodTree(
-        around.cgroups,
-        driver,
-        uses.reservation(config),
-        uses.cgroup_settings(config),
-        enforce="pods" in config.enforce_node_allocatable,
+def _detecting(around: Surroundings, resize: ResizeSettings) -> Detecting:
+    return Detecting(
+        SysfsHost(),
+        NetlinkUevents(),
+        ProcSwaps(),
+        SysfsParts(),
+        around.clock,
+        resize,
+        str(around.options.root),
+        reserved=uses.reserved(around.config),
+        sway=spread.share(around.options.name, 0) * 2 - 1,
     )
 
 

@@ -54,7 +54,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 def settle(world: World, now: float) -> Settlement:
     """Let in who may come in, then look at the waiting resizes if there is a reason to."""
-    if not world.listed:
+    if not world.listed or world.resizing:
         return Settlement(world=world)
     house = _House(world, now)
     house.let_go()

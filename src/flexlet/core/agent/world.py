@@ -45,6 +45,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """Whether pods that only the runtime knows have been met too: a stranger in the books has ended."""
     managers: Managers = Managers()
     """The books of the resource managers; a grant is in them the moment it is decided."""
+    resizing: bool = False
+    """Whether the node is about to have another size: nobody is let in and no resize is granted meanwhile."""
     pressures: tuple[str, ...] = ()
     shutting_down: bool = False
 

@@ -3,16 +3,19 @@
 from typing import Any, Final
 
 from flexlet.api.cpuset import CpuSet
+from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import ZERO
 from flexlet.api.units import Microseconds
 from flexlet.core.cgroups.settings import NO_SWAP, CgroupSettings
 from flexlet.core.gates import Gates, switch
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import managers
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, ShutdownPeriod
 from flexlet.core.kubeletconfig.reading import to_value
 from flexlet.core.kubeletconfig.reservations import amounts
 from flexlet.core.machine.allocatable import Reservation
 from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.resources.amounts import total
 from flexlet.core.resources.names import CPU
 
 SYSTEM_CRITICAL: Final = 2_000_000_000
@@ -56,6 +59,19 @@ def reservation(config: KubeletConfiguration) -> Reservation:
         kube.pop("cpu", None)
         system["cpu"] = str(len(cpus))
     return Reservation(kube=amounts(kube), system=amounts(system), eviction_hard=dict(config.eviction_hard))
+
+
+def reserved(config: KubeletConfiguration) -> ResourceList:
+    """What daemons have; a machine with less than this is too small for any pod."""
+    kept = reservation(config)
+    return total((kept.kube, kept.system))
+
+
+def resize_settings(config: KubeletConfiguration) -> ResizeSettings:
+    """How far the node follows its machine."""
+    on = gates(config)
+    plug, unplug = on["NodeResourceHotPlug"], on["NodeResourceHotUnPlug"]
+    return ResizeSettings(plug=plug, unplug=plug and unplug, rewrites_oom_scores=on["OOMScoreRewrite"])
 
 
 def cgroup_settings(config: KubeletConfiguration) -> CgroupSettings:

@@ -45,6 +45,15 @@ _HTTP: Final = ("method", "path", "server_type", "long_running")
 _OPERATION: Final = ("operation_type",)
 
 _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "flexlet_uevent_overruns_total": ("Times the kernel's events were lost.", ()),
+    "flexlet_uevents_total": ("The kernel's events about parts of the machine.", ("subsystem", "action")),
+    "flexlet_unplug_victims_total": ("Pods ended because the machine became smaller.", ("reason",)),
+    "kubelet_node_resize_errors_total": ("Steps to another size of the machine that failed.", ("subsystem",)),
+    "kubelet_node_resize_requests_total": ("Resources that became more or less.", ("resource", "direction")),
+    "node_hot_unplug_errors_total": ("Unplugs for which pods could not be asked again.", ()),
+    "node_hot_unplug_request_total": ("Unplugs noticed.", ()),
+    "node_resize_resync_errors_total": ("Attempts to follow the machine that failed.", ()),
+    "node_resize_resync_request_total": ("Changes of the machine's size noticed.", ()),
     "flexlet_agent_late_rounds_total": ("Rounds of the agent's loop that took more than 0.1 s.", ()),
     "flexlet_agent_rounds_total": ("Rounds of the agent's loop.", ()),
     "kubelet_admission_rejections_total": ("Pods refused by the node.", ("reason",)),
@@ -85,6 +94,8 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "flexlet_node_generation": ("The size of the machine that counts, by number.", ()),
+    "flexlet_node_half_plugged": ("Parts of the machine that nobody brought online.", ("kind",)),
     "flexlet_agent_longest_round_seconds": ("The longest round of the agent's loop so far.", ()),
     "kubelet_active_pods": ("Pods that are not finished.", ("static",)),
     "kubelet_certificate_manager_client_ttl_seconds": ("Until the client certificate expires.", ()),
@@ -135,6 +146,7 @@ _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 _HISTOGRAMS: Final[dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]]] = {
+    "flexlet_node_resize_duration_seconds": ("Seconds to follow the machine.", ("phase",), _DEFAULT),
     "kubelet_certificate_manager_server_rotation_seconds": ("Age of certificates when replaced.", (), _ROTATION),
     "kubelet_cgroup_manager_duration_seconds": ("Seconds of work on cgroups.", _OPERATION, _DEFAULT),
     "kubelet_containers_per_pod_count": ("Containers per pod.", (), _exponential(1, 2, 5)),

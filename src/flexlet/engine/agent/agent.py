@@ -13,12 +13,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-import msgspec
-
 from flexlet.api.units import PodUid
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.agent.world import Remembered, World
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.facts import NodeFacts
@@ -26,8 +25,10 @@ from flexlet.core.node.settings import NodeSettings
 from flexlet.core.observations import Observation
 from flexlet.engine.agent import intake, present
 from flexlet.engine.agent.bookkeeping import Bookkeeping
+from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools, looking
 from flexlet.engine.agent.loop import AgentLoop, Witness
+from flexlet.engine.agent.resizing.following import Following
 from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.services import Services
 from flexlet.engine.agent.staticpods import StaticPods, StaticSource
@@ -41,6 +42,7 @@ from flexlet.engine.loop import Loop
 from flexlet.engine.recorder import Recorder
 from flexlet.ports.cluster import NODES, PODS, Ref
 from flexlet.ports.journal import Journal
+from flexlet.ports.meters import Meters
 
 _PLEG_S: Final = 180.0
 _API_PATIENCE_S: Final = 10.0
@@ -68,13 +70,16 @@ class Agent:
         setup: NodeSetup,
         tools: Tools,
         selfview: SelfView,
+        detecting: Detecting,
         tree: PodTree,
         journal: Journal,
+        meters: Meters,
         *,
+        resize: ResizeSettings = ResizeSettings(),  # noqa: B008 frozen
+        enforce: bool = True,
         parallel_pulls: int | None = 1,
         pull_qps: float = 0.0,
         pull_burst: int = 10,
-        grows: bool = False,
         static: StaticSource | None = None,
         witness: Witness | None = None,
         event_turn: Callable[[], Awaitable[None]] = _at_once,
@@ -88,7 +93,6 @@ class Agent:
         """Set when every source of pods has been heard."""
         self.node_seen: Callable[[], None] = lambda: None
         """Called whenever the API has shown the Node."""
-        self._grows = grows
         self._clock = tools.clock
         self._recorder = Recorder(tools.cluster, tools.clock, host=settings.name)
         self._event_turn = event_turn
@@ -106,8 +110,12 @@ class Agent:
         self.watching = Watching(tools.runtime, tools.clock, self._look)
         self.static = StaticPods(settings.name, static, self.loop, tools.runtime, tools.clock)
         self.books = Bookkeeping(self.loop, tools, self.watching)
-        self._cgroups = Cgroups(settings, tree, self.loop, selfview, tools)
-        self._upkeep = Upkeep(self.loop, tools, self._cgroups, self.watching, self.decider, self.machine, pod_cidr)
+        self._cgroups = Cgroups(tree, self.loop, selfview, tools)
+        self.detecting = detecting
+        self.following = Following(
+            settings, detecting, resize, tools, self.loop, tree, selfview, self.decider, meters, enforce=enforce
+        )
+        self._upkeep = Upkeep(self.loop, tools, self._cgroups, self.watching, self.decider, pod_cidr)
         pods, nodes = self._feeds = (
             self._feed(PODS, f"spec.nodeName={settings.name}"),
             self._feed(NODES, f"metadata.name={settings.name}"),
@@ -127,28 +135,28 @@ class Agent:
     async def start(self) -> None:
         """Look at everything once; raises ConfigError, RuntimeFault or HostError if the node cannot run."""
         await self.tools.ledger.open()
-        facts = await self.selfview.first()
-        self._machine = facts.machine
+        self._machine = await self.following.begin()
         self.books.check(self._machine)
-        await self._cgroups.hold(self._machine)
+        facts = await self.selfview.first(self._machine)
         books = self.tools.ledger
         uids = {*books.allocated.uids(), *books.actuated.uids()}
         remembered = {
             uid: Remembered(books.allocated.get(uid), books.actuated.get(uid), books.replaced.get(uid))
             for uid in uids
         }
-        self.loop.tell(present.changed(remembered=remembered), present.of_facts(facts, self.settings))
+        size = self.following.size(self._machine)
+        self.loop.tell(present.changed(remembered=remembered), size, present.of_facts(facts))
 
     async def run(self) -> None:
         """Until cancelled."""
         services = Services(self.tools.cluster, self._clock, self.loop)
         first: list[Duty] = [self.loop, self._node_loop, self.selfview, self.static, self.watching, services]
-        then: list[Duty] = [self._mirror_loop, self._upkeep, self.books, *self._duties]
+        then: list[Duty] = [self._mirror_loop, self._upkeep, self.books, self.detecting, self.following]
         async with asyncio.TaskGroup() as group:
             for task in (*first, *self._feeds):
                 group.create_task(task.run())
             await self._hear_everybody(group)
-            for task in then:
+            for task in (*then, *self._duties):
                 group.create_task(task.run())
 
     def health(self) -> str:
@@ -183,18 +191,13 @@ class Agent:
 
     def _learned(self, facts: NodeFacts) -> None:
         """The node has looked at itself again."""
-        if self._machine.cpus and not self._grows:
-            # Without its gate hot plug is not looked at: what the node started with is what it has.
-            facts = msgspec.structs.replace(facts, machine=self._machine)
-        if facts.machine is not self._machine and facts.machine != self._machine:
-            self._machine = facts.machine
-            self._upkeep.wake()
+        self._machine = facts.machine
         if self.decider.learn(facts):
             self._node_loop.wake()
         concerns = present.concerns(facts)
         if concerns != self._concerns:
             self._concerns = concerns
-            self.loop.tell(present.of_facts(facts, self.settings))
+            self.loop.tell(present.of_facts(facts))
 
     def _take_pods(self, batch: list[Observation]) -> None:
         """Pods of this node, from the API."""

@@ -51,13 +51,20 @@ class ManagerFiles:
         """Write what has changed; HostError leaves the old content."""
         async with self._lock:
             managers = self.current()
-            if managers is None or managers is self._written:
-                return
-            for name, text in list(self._spoiled.items()):
-                await self._checkpoints.save(f"{name}{BAD}", text.encode())
-                del self._spoiled[name]
-            for name, text in files.texts(managers).by_name().items():
-                if self._durable.get(name) != text:
-                    await self._checkpoints.save(name, text.encode())
-                    self._durable[name] = text
-            self._written = managers
+            if managers is not None and managers is not self._written:
+                await self._write(managers)
+
+    async def save(self, managers: "Managers") -> None:
+        """Write books that are about to become the current ones; HostError leaves the old content."""
+        async with self._lock:
+            await self._write(managers)
+
+    async def _write(self, managers: "Managers") -> None:
+        for name, text in list(self._spoiled.items()):
+            await self._checkpoints.save(f"{name}{BAD}", text.encode())
+            del self._spoiled[name]
+        for name, text in files.texts(managers).by_name().items():
+            if self._durable.get(name) != text:
+                await self._checkpoints.save(name, text.encode())
+                self._durable[name] = text
+        self._written = managers

@@ -90,6 +90,7 @@ class Ledger:
     """All of them."""
 
     def __init__(self, files: Checkpoints) -> None:
+        self.files = files
         self.allocated = Book(files, ALLOCATED)
         self.actuated = Book(files, ACTUATED)
         self.replaced = Replaced(files)

@@ -1,18 +1,19 @@
 """The cgroups above the pods: kubepods and the tiers of the QoS classes, kept as pods and machine need them.
 
-`node` is called when the machine was looked at, `pods` when allocations may have changed. Only what differs from
-the last write is written.
+One writer for all of it. `hold` says what kubepods shall have (the size of the node, or a squeeze on the way to a
+smaller one), `cap` what it shall not exceed besides (a node made smaller than its machine); of two limits the
+lower one is written. `pods` is called when allocations may have changed. Only what differs is written.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from flexlet.api.pod import Pod, ResourceList
-from flexlet.core.cgroups import root, values
+from flexlet.api.pod import Pod
+from flexlet.core.cgroups import values
+from flexlet.core.cgroups.lower import lower, unlimited
 from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.cgroups.settings import CgroupSettings
 from flexlet.core.cgroups.tiers import tier_values
-from flexlet.core.machine.allocatable import Reservation
 from flexlet.core.resources.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 from flexlet.ports.cgroups import CgroupTree
 
@@ -20,37 +21,57 @@ from flexlet.ports.cgroups import CgroupTree
 class PodTree:
     """Owner of everything between the root of the tree and the pods' own cgroups."""
 
-    def __init__(
-        self,
-        cgroups: CgroupTree,
-        driver: str,
-        reservation: Reservation,
-        settings: CgroupSettings,
-        *,
-        enforce: bool = True,
-    ) -> None:
+    def __init__(self, cgroups: CgroupTree, driver: str, settings: CgroupSettings) -> None:
         self._cgroups = cgroups
         self._driver = driver
-        self._reservation = reservation
         self._settings = settings
-        self._enforce = enforce
+        self._held: dict[str, str] = {}
+        self._cap: dict[str, str] = {}
         self._written: dict[str, dict[str, str]] = {}
         self._sizes: tuple[int, ...] = ()
         self._lock = asyncio.Lock()
 
-    async def node(self, capacity: ResourceList, hugepage_sizes: Iterable[int] = ()) -> None:
-        """Make the tree, and hold all pods together to what the machine has for them."""
-        self._sizes = tuple(hugepage_sizes)
-        whole = root.kubepods_values(capacity, self._reservation, enforce=self._enforce)
+    @property
+    def path(self) -> str:
+        """Where all pods are."""
+        return tier_path(GUARANTEED, self._driver)
+
+    async def make(self) -> None:
+        """Make the tree, or what somebody removed of it, with the values it had."""
+        if not await self._cgroups.exists(self.path):
+            self._written.clear()
         for qos in (GUARANTEED, BURSTABLE, BEST_EFFORT):
             await self._cgroups.create(tier_path(qos, self._driver))
-        await self._write(tier_path(GUARANTEED, self._driver), values.files(whole))
+        await self._write(self.path, lower(self._held, self._cap))
+
+    async def hold(self, files: Mapping[str, str], hugepage_sizes: Iterable[int] | None = None) -> None:
+        """Hold all pods together to these values; files that are not named keep theirs."""
+        if hugepage_sizes is not None:
+            self._sizes = tuple(hugepage_sizes)
+        self._held = {**self._held, **files}
+        await self._write(self.path, lower(self._held, self._cap))
+
+    async def cap(self, files: Mapping[str, str]) -> None:
+        """Let all pods together have no more than this; nothing for no cap."""
+        # Once capped a file is always written, or nobody would open it again.
+        self._held = {**unlimited(files), **self._held}
+        self._cap = dict(files)
+        await self._write(self.path, lower(self._held, self._cap))
+
+    async def used(self) -> int:
+        """The memory that all pods together use now."""
+        found = await self._cgroups.read(self.path, ("memory.current",))
+        return int(found.get("memory.current", "0"))
 
     async def pods(self, pods: Iterable[Pod]) -> None:
         """Weigh the tiers by what their pods request."""
         found = tier_values(pods, self._settings, hugepage_sizes=self._sizes)
         for qos, wanted in found.items():
-            await self._write(tier_path(qos, self._driver), values.files(wanted))
+            path = tier_path(qos, self._driver)
+            # The top tier is the cgroup of all pods, which is held to the machine.
+            taken = self._held if path == self.path else {}
+            files = {name: text for name, text in values.files(wanted).items() if name not in taken}
+            await self._write(path, files)
 
     async def _write(self, path: str, files: Mapping[str, str]) -> None:
         async with self._lock:

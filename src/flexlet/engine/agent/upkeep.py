@@ -5,21 +5,15 @@ on is another than the last time, so a quiet node costs next to nothing.
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from flexlet.api import decode
 from flexlet.api.node import Node
-from flexlet.api.quantity import Quantity
 from flexlet.core.agent import orphans
 from flexlet.core.agent.containers import sandbox
 from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.agent.world import active
-from flexlet.core.cgroups.root import PIDS
-from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
-from flexlet.core.node.settings import NodeSettings
-from flexlet.core.node.status import node_capacity
 from flexlet.engine.agent import present
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
@@ -38,38 +32,27 @@ _REPAIR_S: Final = 60.0
 
 
 class Cgroups:
-    """The cgroups above the pods: as large as the machine, and weighed by the pods in them."""
+    """The cgroups above the pods: there, and weighed by the pods in them; their size is the resizer's business."""
 
-    def __init__(
-        self, settings: NodeSettings, tree: PodTree, loop: AgentLoop, selfview: SelfView, tools: Tools
-    ) -> None:
-        self._settings = settings
+    def __init__(self, tree: PodTree, loop: AgentLoop, selfview: SelfView, tools: Tools) -> None:
         self._tree = tree
         self._loop = loop
         self._selfview = selfview
         self._clock = tools.clock
         self._seen: dict[str, PodRecord] | None = None
         self._weighed: dict[str, tuple[NodePod, Allocation | None]] | None = None
-        self._held: Machine | None = None
         self._repair_at = 0.0
 
-    async def keep(self, machine: Machine) -> None:
+    async def keep(self) -> None:
         """Bring them up to date; trouble is told as the node's own."""
         try:
             await self._weigh()
-            if (machine is not self._held and machine != self._held) or self._clock.monotonic() >= self._repair_at:
-                await self.hold(machine)
+            if self._clock.monotonic() >= self._repair_at:
+                self._repair_at = self._clock.monotonic() + _REPAIR_S
+                await self._tree.make()
+                self._selfview.tell(enforcement="")
         except HostError as error:
             self._selfview.tell(enforcement=str(error))
-
-    async def hold(self, machine: Machine) -> None:
-        """Hold all pods together to what the machine has."""
-        capacity = node_capacity(self._settings, machine, {})
-        if machine.pids:
-            capacity[PIDS] = Quantity.of_bytes(machine.pids)
-        await self._tree.node(capacity, machine.hugepages)
-        self._held, self._repair_at = machine, self._clock.monotonic() + _REPAIR_S
-        self._selfview.tell(enforcement="")
 
     async def _weigh(self) -> None:
         """Pods change with every answer of a probe; their weights only with what was granted to them."""
@@ -93,7 +76,6 @@ class Upkeep:
         cgroups: Cgroups,
         watching: Watching,
         decider: NodeDecider,
-        machine: Callable[[], Machine],
         pod_cidr: str = "",
     ) -> None:
         self._loop = loop
@@ -101,7 +83,6 @@ class Upkeep:
         self._cgroups = cgroups
         self._watching = watching
         self._decider = decider
-        self._machine = machine
         self._own_cidr = pod_cidr
         self._cidr = ""
         self._published: Any = None
@@ -116,7 +97,7 @@ class Upkeep:
         async with asyncio.TaskGroup() as group:
             while True:
                 alarm = group.create_task(self._ring())
-                await self._cgroups.keep(self._machine())
+                await self._cgroups.keep()
                 await self._ask_runtime()
                 self.follow_node()
                 await self._again.wait()

@@ -9,6 +9,8 @@ from flexlet.engine.agent.objects import Objects
 from flexlet.ports.cgroups import CgroupTree
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster
+from flexlet.ports.host import HostReader
+from flexlet.ports.oomscores import OomScores
 from flexlet.ports.podfiles import PodFiles
 from flexlet.ports.prober import Prober
 from flexlet.ports.runtime import Runtime
@@ -29,6 +31,8 @@ class Tools:
         cluster: Cluster,
         clock: Clock,
         ledger: Ledger,
+        host: HostReader,
+        scores: OomScores,
     ) -> None:
         self.runtime = runtime
         self.cgroups = cgroups
@@ -37,6 +41,8 @@ class Tools:
         self.cluster = cluster
         self.clock = clock
         self.ledger = ledger
+        self.host = host
+        self.scores = scores
         self.objects = Objects(cluster, clock)
         self.tell: Tell = lambda _: None
         """Set by whoever owns the mailbox."""

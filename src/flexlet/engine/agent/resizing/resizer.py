@@ -1,0 +1,215 @@
+"""Makes the node follow its machine: one size at a time, the latest one, until it is done.
+
+`wish` says how large the machine is now; whoever is still busy with an older size is interrupted where it waits.
+What fails is tried again, first after a second and then ever more seldom; until the new size is published the node
+keeps its old one. While a plan is made and until it is published nobody is let in and no resize is granted: it
+must be made of what is true. After a restart the machine is compared with the size that was published last, and
+what was begun and not finished is taken up again.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from flexlet.core.hotplug import metrics, steps, telling
+from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
+from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.hotplug.settling import Situation
+from flexlet.core.machine import difference
+from flexlet.core.machine.machine import HalfPlugged, Machine
+from flexlet.core.node.facts import Resizing
+from flexlet.engine.agent import present
+from flexlet.engine.agent.loop import AgentLoop
+from flexlet.engine.agent.resizing.book import Generations
+from flexlet.engine.agent.resizing.counts import count
+from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.publishing import applied
+from flexlet.engine.agent.selfview import SelfView
+from flexlet.errors import HostError
+from flexlet.ports.clock import Clock
+from flexlet.ports.meters import Meters
+
+log: Final = logging.getLogger(__name__)
+
+DURATION: Final = "flexlet_node_resize_duration_seconds"
+_FIRST_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 60.0
+_AGAIN_S: Final = 10.0
+"""When containers are tried again that could not be given their values."""
+_SUBSYSTEMS: Final[dict[type[steps.Step], str]] = {
+    steps.Squeeze: metrics.CGROUPS,
+    steps.HoldPods: metrics.CGROUPS,
+    steps.Release: metrics.CGROUPS,
+    steps.SaveManagers: metrics.CPU_MANAGER,
+    steps.Publish: metrics.NODE_STATUS,
+    steps.EndPods: metrics.READMISSION,
+}
+
+
+class NodeResizer:
+    """Owner of the node's size. `run` it once every source of pods was heard."""
+
+    def __init__(
+        self,
+        generations: Generations,
+        looking: Looking,
+        doing: Doing,
+        loop: AgentLoop,
+        selfview: SelfView,
+        clock: Clock,
+        meters: Meters,
+    ) -> None:
+        self._generations = generations
+        self._looking = looking
+        self._doing = doing
+        self._loop = loop
+        self._selfview = selfview
+        self._clock = clock
+        self._meters = meters
+        self._node = loop.world.setup.name
+        self._wanted: tuple[Machine, float] | None = None
+        self._arrived = asyncio.Event()
+        self._notes: tuple[str, ...] = ()
+        self._half: HalfPlugged | None = None
+
+    def interrupted(self) -> bool:
+        """Whether there is a newer size than the one being worked on."""
+        return self._wanted is not None
+
+    async def begin(self, machine: Machine, settings: ResizeSettings) -> Machine:
+        """Go on from an earlier agent; the machine that all pods are held to until `run` follows."""
+        await self._generations.open(machine, settings)
+        self._selfview.tell(machine=machine, resizing=self._at_rest())
+        if self._generations.unfinished is not None or self._has_changed(machine):
+            self.wish(machine, self._clock.monotonic())
+        return self._generations.current.machine
+
+    def wish(self, machine: Machine, seen_at: float) -> None:
+        """The machine is as large as this; replaces whatever was wished before and not begun.
+
+        `seen_at` is when that was noticed, on the clock's monotonic time.
+        """
+        self._wanted = (machine, seen_at)
+        self._arrived.set()
+
+    def found_half_plugged(self, parts: HalfPlugged | None) -> None:
+        """Parts are there that nobody brought online, or there are none any more."""
+        self._half = parts
+        if parts is not None:
+            self._loop.announce((telling.half_plugged(self._node, parts),))
+        if not self.interrupted() and self._generations.unfinished is None:
+            self._say(self._at_rest())
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        pause = _FIRST_PAUSE_S
+        while True:
+            await self._wait(_AGAIN_S if self._doing.untuned else None)
+            if self._wanted is None:
+                await self._tune_again()
+                continue
+            (machine, seen_at), self._wanted = self._wanted, None
+            try:
+                await self._follow(machine, seen_at)
+            except HostError:
+                await self._wait(pause)
+                if not self.interrupted():
+                    self.wish(machine, seen_at)
+                pause = min(2 * pause, _LONGEST_PAUSE_S)
+            else:
+                pause = _FIRST_PAUSE_S
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Until a size is wished, or for a time."""
+        alarm = None if seconds is None else asyncio.ensure_future(self._ring(seconds))
+        try:
+            await self._arrived.wait()
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+        self._arrived.clear()
+
+    async def _ring(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        self._arrived.set()
+
+    async def _tune_again(self) -> None:
+        for step in tuple(self._doing.untuned.values()):
+            await self._doing.tune(step)
+
+    async def _follow(self, machine: Machine, seen_at: float) -> None:
+        """Plan and carry out; if the machine changes meanwhile the rest is left to the next plan."""
+        noticed_at = self._clock.now() - (self._clock.monotonic() - seen_at)
+        await applied(self._loop, present.changed(resizing=True))
+        try:
+            situation = await self._looking.look(machine)
+            book = self._generations
+            found = plan(book.before, machine, noticed_at, situation, book.unfinished)
+            if isinstance(found, NoChange):
+                log.info("the node keeps its size: %s", found.why)
+            elif await self._carry_out(found, situation, seen_at):
+                await self._finish(found)
+        finally:
+            self._loop.tell(present.changed(resizing=False))
+
+    async def _carry_out(self, found: ResizePlan, situation: Situation, seen_at: float) -> bool:
+        """Whether all was done; not if the machine changed again after this size was published."""
+        count(self._meters, metrics.begun(found))
+        self._observe("detect", self._clock.monotonic() - seen_at)
+        began = self._clock.monotonic()
+        for step in found.steps:
+            await self._do(step, found, situation)
+            if self._generations.unfinished is not None and self.interrupted():
+                return False
+        self._observe("apply", self._clock.monotonic() - began)
+        return True
+
+    async def _do(self, step: steps.ResizeStep, found: ResizePlan, situation: Situation) -> None:
+        try:
+            if isinstance(step, steps.Publish):
+                await self._generations.publish(found, situation.tenants)
+            await self._doing.do(step, found)
+        except HostError as error:
+            self._failed(step, found, error)
+            raise
+        if isinstance(step, steps.Publish):
+            self._announce(found, situation)
+
+    def _announce(self, found: ResizePlan, situation: Situation) -> None:
+        """The new size counts: the cluster hears of it before any pod does."""
+        count(self._meters, metrics.ended(found))
+        self._loop.announce(telling.reassigned(found, situation.tenants))
+        resizing = telling.in_progress(found, closed=bool(found.victims))
+        self._selfview.tell(machine=found.generation.machine, resizing=resizing)
+        self._meters.set(metrics.GENERATION.name, value=found.generation.number)
+
+    async def _finish(self, found: ResizePlan) -> None:
+        forced = self._doing.used_too_much
+        await self._generations.finish(forced=bool(forced))
+        self._notes = found.notes
+        self._say(self._at_rest())
+        count(self._meters, metrics.done(found))
+        if forced:
+            self._loop.announce((telling.forced(self._node, found, forced),))
+        self._loop.announce((telling.resized(self._node, found),))
+        log.info("%s", telling.sizes(found))
+
+    def _failed(self, step: steps.ResizeStep, found: ResizePlan, error: HostError) -> None:
+        """It is tried again; people are told meanwhile."""
+        count(self._meters, metrics.failed(found, _SUBSYSTEMS.get(type(step), metrics.CGROUPS)))
+        log.warning("the node could not follow its machine, and tries again: %s", error)
+        self._loop.announce((telling.failed(self._node, str(error)),))
+        self._say(telling.has_failed(self._generations.current.number, str(error)))
+
+    def _at_rest(self) -> Resizing:
+        return telling.stable(self._generations.current.number, self._notes, self._half)
+
+    def _say(self, resizing: Resizing) -> None:
+        self._selfview.tell(resizing=resizing)
+
+    def _has_changed(self, machine: Machine) -> bool:
+        return bool(difference.difference(self._generations.current.machine, machine))
+
+    def _observe(self, phase: str, seconds: float) -> None:
+        self._meters.observe(DURATION, {"phase": phase}, seconds)
