@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.cli.conftest import Api, Command, Json, until
-from tests.cli.test_manifests import _APPLIED_AS, CONTROLLERS
+from tests.cli.test_manifests import APPLIED_AS, CONTROLLERS
 
 from flexlet.adapters.kube import kubeconfig
 from flexlet.api.status import ApiError
@@ -33,7 +33,7 @@ n1  memory  effective 32Gi -> 16Gi  balloon 0 -> 16Gi
 def cluster(api: Api) -> Api:
     """A cluster with a node of a stock kubelet, to which the manifests were applied."""
     for each in objects(manifests(["namespace", "nodesize", "priority", "rbac"])):
-        api.create(_APPLIED_AS[each["kind"]], each, each["metadata"].get("namespace", ""))
+        api.create(APPLIED_AS[each["kind"]], each, each["metadata"].get("namespace", ""))
     api.node("n1", {"cpu": "8", "memory": "32Gi", "pods": "110"})
     api.patch(NODES, "n1", {"status": {"nodeInfo": {"kubeletVersion": "v1.36.3"}}}, subresource="status")
     return api

@@ -1,6 +1,9 @@
 """``flexlet get`` against a server: whole output, as people and as programs see it."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 from tests.cli.conftest import PRIORITIES, Api, Command, Json
@@ -242,3 +245,17 @@ def test_what_is_not_there_is_said(
 ) -> None:
     del world
     assert flexlet("get", *words) == answer
+
+
+def test_watching_prints_what_has_changed(world: Api) -> None:
+    """Again as a whole, until interrupted."""
+    command = [sys.executable, "-m", "flexlet", "get", "nodes", "--watch", "--kubeconfig", str(world.kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert "".join(process.stdout.readline() for _ in range(5)) == NODES_TABLE
+        world.patch(NODES, "n2", {"metadata": {"annotations": {"flexlet.io/generation": "1"}}})
+        assert "".join(process.stdout.readline() for _ in range(6)) == f"\n{NODES_TABLE}"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=20) == ("", "\n")
+        assert process.returncode == 130
+    world.patch(NODES, "n2", {"metadata": {"annotations": {"flexlet.io/generation": None}}})

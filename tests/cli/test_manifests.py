@@ -25,7 +25,7 @@ NODE_SIZES = Ref(*names.NODE_SIZES)
 CONTROLLERS = "system:serviceaccount:flexlet-system:flexlet-controllers"
 AGENT = "system:serviceaccount:flexlet-system:flexlet-agent"
 OPERATORS = ("flexlet:balloon-operators", "system:authenticated")
-_APPLIED_AS = {
+APPLIED_AS = {
     "Namespace": Ref("", "v1", "namespaces"),
     "CustomResourceDefinition": Ref("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
     "PriorityClass": Ref("scheduling.k8s.io", "v1", "priorityclasses"),
@@ -108,7 +108,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApiS
     """A server to which all was applied that it serves."""
     async with serving(Settings(data=tmp_path_factory.mktemp("server")), SystemClock()) as running:
         for each in objects(manifests(SERVED, image="flexlet:1")):
-            await running.cluster.create(_APPLIED_AS[each["kind"]], each["metadata"].get("namespace", ""), each)
+            await running.cluster.create(APPLIED_AS[each["kind"]], each["metadata"].get("namespace", ""), each)
         yield running
 
 

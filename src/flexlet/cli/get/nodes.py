@@ -1,7 +1,8 @@
 """``flexlet get nodes`` and ``flexlet get node NAME``."""
 
 import asyncio
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -11,25 +12,52 @@ from flexlet.cli.output import columns, output_option, print_json, print_lines
 
 if TYPE_CHECKING:
     from flexlet.core.sizes.nodes import NodeSizes
+    from flexlet.ports.cluster import Cluster
+
+
+_EVERY_S: Final = 1.0
 
 
 @get.command()
+@click.option("--watch", "-w", is_flag=True, help="Print again whenever something has changed; Ctrl-C ends it.")
 @kubeconfig_option
 @output_option
-def nodes(kubeconfig: str | None, output: str) -> None:
+def nodes(watch: bool, kubeconfig: str | None, output: str) -> None:
     """Show what nodes have, what balloons cover, what workloads ask for and what is left.
 
     A bar is the allocatable size: # is used, . is free, o is covered by the balloon.
     """
     from flexlet.cli import reading
 
-    found = asyncio.run(reading.of_cluster(kubeconfig, reading.node_sizes))
+    asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: _show(cluster, output, watch=watch)))
+
+
+async def _show(cluster: "Cluster", output: str, *, watch: bool) -> None:
+    from flexlet.adapters.clock import SystemClock
+    from flexlet.cli import reading
+
+    clock, shown = SystemClock(), None
+    while True:
+        found = await reading.node_sizes(cluster)
+        if found != shown:
+            _print(found, output, again=shown is not None)
+            shown = found
+        if not watch:
+            return
+        await clock.sleep(_EVERY_S)
+
+
+def _print(found: "list[NodeSizes]", output: str, *, again: bool) -> None:
     if output == "json":
         print_json(found)
     elif not found:
         click.echo("there are no nodes in this cluster", err=True)
-    else:
+    elif again and sys.stdout.isatty():
+        click.clear()
         print_lines(columns(_rows(found)))
+    else:
+        print_lines([*([""] if again else []), *columns(_rows(found))])
+    sys.stdout.flush()
 
 
 def _rows(found: "list[NodeSizes]") -> list[tuple[str, ...]]:
