@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 from rich.console import Console
@@ -25,9 +26,9 @@ def painted(line: str) -> Text:
     text, end = Text(), 0
     for found in _BAR.finditer(line):
         text.append(line[end : found.start()])
-        for cell in found[0].strip("[]"):
+        for cell, alike in groupby(found[0].strip("[]")):
             block, style = _LOOK[cell]
-            text.append(block, style)
+            text.append(block * len(list(alike)), style)
         end = found.end()
     text.append(line[end:], "bold" if line.startswith(("NAME ", "NAMESPACE ", "RESOURCE ", "LAST ")) else "")
     return text
