@@ -10,13 +10,15 @@ from typing import Final
 
 import msgspec
 
+from flexlet.adapters import metricspage
 from flexlet.api.status import ApiError, NotFound
 from flexlet.apps.controllers import Part, Wiring
 from flexlet.core import refs
-from flexlet.core.nodesize import names
+from flexlet.core.nodesize import exposition, names
 from flexlet.core.nodesize.autoscaler import AutoscalerDecider
 from flexlet.core.nodesize.decider import NodeSizeDecider
 from flexlet.core.nodesize.settings import ClusterFacts, Settings
+from flexlet.core.nodesize.tally import Tally
 from flexlet.engine.nodesize.configurations import Configurations
 from flexlet.engine.nodesize.hypervised import HypervisedEnd
 from flexlet.engine.nodesize.keeper import MachineKeeper, Opening
@@ -42,6 +44,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     lease_namespace: str = ""
     """Where the lease of the leader lies; empty: lead without asking."""
     identity: str = ""
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What is counted, whoever asks for it."""
 
 
 def add_nodesizes(
@@ -49,7 +53,7 @@ def add_nodesizes(
 ) -> list[Part]:
     """Wire up the controller; what is returned runs beside the parts of the wiring."""
     chosen = options or Options()
-    decider = NodeSizeDecider(chosen.settings, chosen.cluster)
+    decider = NodeSizeDecider(chosen.settings, chosen.cluster, chosen.tally)
     loop = wiring.add(decider, FOLLOWS, pace_s=0.0)
     if chosen.autoscale:
         follows = (*FOLLOWS, refs.NAMESPACES)
@@ -83,18 +87,27 @@ def nodesize_loop(
 
 
 async def run_controllers(
-    cluster: Cluster, clock: Clock, options: Options, ready: Callable[[], None] = lambda: None
+    cluster: Cluster,
+    clock: Clock,
+    options: Options,
+    listen: tuple[str, int] | None = None,
+    ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Run until SIGINT or SIGTERM."""
+    """Run until SIGINT or SIGTERM; `ready` is told where metrics are, if anywhere."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await require_kind(cluster)
-    ready()
-    async with asyncio.TaskGroup() as group:
-        work = group.create_task(controllers(cluster, clock, options))
-        await stop.wait()
-        work.cancel()
+    pages = {"/metrics": lambda: exposition.render(options.tally), "/healthz": lambda: "ok"}
+    async with contextlib.AsyncExitStack() as stack:
+        place = ""
+        if listen is not None:
+            place = f"{listen[0]}:{await stack.enter_async_context(metricspage.serving(*listen, pages))}"
+        ready(place)
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(controllers(cluster, clock, options))
+            await stop.wait()
+            work.cancel()
 
 
 async def install(cluster: Cluster) -> None:

@@ -8,6 +8,8 @@ from typing import Literal, cast
 
 import click
 
+from flexlet.cli import address
+from flexlet.cli.announce import announce
 from flexlet.core.nodesize import names
 
 
@@ -36,6 +38,7 @@ from flexlet.core.nodesize import names
     help="stock-critical only where it cannot kill anybody; elsewhere it is refused, node by node.",
 )
 @click.option("--autoscale", is_flag=True, help="Give nodes more for pods that wait, and take it back when idle.")
+@click.option("--listen", default="", metavar="HOST:PORT", help="Serve /metrics and /healthz here.")
 @click.option("--verbose", "-v", is_flag=True, help="Log what is done.")
 def controllers(
     kubeconfig: Path | None,
@@ -46,6 +49,7 @@ def controllers(
     management: str,
     mode: str,
     autoscale: bool,
+    listen: str,
     verbose: bool,
 ) -> None:
     """Keep nodes as big as their NodeSizes say; Ctrl-C stops the controllers, sizes stay."""
@@ -75,9 +79,14 @@ def controllers(
         identity=f"{socket.gethostname()}_{os.getpid()}",
     )
 
+    def ready(metrics: str) -> None:
+        hint = f"; metrics at http://{metrics}/metrics" if metrics else ""
+        announce(f"flexlet controllers run{hint}")
+
     async def run() -> None:
         async with HttpCluster(incluster.found(kubeconfig), "flexlet-controllers") as cluster:
-            await run_controllers(cluster, SystemClock(), options, lambda: click.echo("controllers run", err=True))
+            where = address.parse(listen) if listen else None
+            await run_controllers(cluster, SystemClock(), options, where, ready)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())

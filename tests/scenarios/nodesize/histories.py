@@ -195,7 +195,7 @@ class History:
         return [f"{node}: not true that {claim}: {status}" for claim, holds in claims.items() if not holds]
 
     async def _excuses(self, node: str, conditions: dict[str, str]) -> list[str]:
-        """A balloon that was deleted on a node that filled up meanwhile cannot come back; the node stays closed."""
+        """A balloon that was deleted on a node that filled up meanwhile cannot come back: it stays closed."""
         used = [p for p in await self.stage.pods() if p["spec"].get("nodeName") == node]
         requests = [p["spec"]["containers"][0]["resources"]["requests"] for p in used]
         is_full = (

@@ -6,7 +6,7 @@ requests meet on their way, and the controller can be killed at any moment.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -62,6 +62,7 @@ class World:
         self.settings = settings
         self.cluster_facts = ClusterFacts()
         self.decider = NodeSizeDecider(settings)
+        self.wake: Callable[[], None] = lambda: None
         self._node: asyncio.Task[None] | None = None
         self._controller: asyncio.Task[None] | None = None
 
@@ -72,15 +73,16 @@ class World:
     # ---- the node and the controller
 
     def wake_node(self) -> None:
-        self._node = asyncio.create_task(self._loop(self._fleet(), (NODES, PODS)).run())
+        self._node = asyncio.create_task(self.loop(self._fleet(), (NODES, PODS)).run())
 
     async def sleep_node(self) -> None:
         await _ended(self._node)
 
     def start_controller(self) -> None:
         self.decider = NodeSizeDecider(self.settings, self.cluster_facts)
-        follows = (names.NODE_SIZES, NODES, PODS)
-        self._controller = asyncio.create_task(self._loop(self.decider, follows).run())
+        loop = self.loop(self.decider, (names.NODE_SIZES, NODES, PODS))
+        self.wake = loop.wake
+        self._controller = asyncio.create_task(loop.run())
 
     async def kill_controller(self) -> None:
         await _ended(self._controller)
@@ -92,7 +94,7 @@ class World:
     def _fleet(self) -> Fleet:
         return Fleet(self.nodes, self.machine, "test")
 
-    def _loop(self, decider: Decider, follows: tuple[tuple[str, str, str], ...]) -> Loop:
+    def loop(self, decider: Decider, follows: tuple[tuple[str, str, str], ...]) -> Loop:
         cluster, clock = self.sim.cluster, self.sim.clock
         feeds = [Feed(cluster, clock, Ref(*ref)) for ref in follows]
         return Loop(

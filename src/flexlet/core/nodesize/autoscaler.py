@@ -33,6 +33,8 @@ class ScalerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     quiet_s: float = 600.0
     """A node that had room to spare for this long becomes smaller."""
+    patience_s: float = 30.0
+    """How long a pod waits for the node that grows for it before another one does."""
     slack: Amounts = msgspec.field(default_factory=lambda: {"cpu": 500, "memory": GIB})
     """What it keeps beside its pods."""
 
@@ -55,6 +57,7 @@ class AutoscalerDecider:
         self._world = World()
         self._sizes: dict[str, NodeSize] = {}
         self._busy: dict[str, tuple[Amounts, float]] = {}
+        self._promises: dict[str, float] = {}
 
     def fold(self, observation: Observation) -> None:
         """Learn one thing."""
@@ -78,23 +81,29 @@ class AutoscalerDecider:
 
     def decide(self, now: float) -> ApiPlan:
         """Targets to change now."""
-        grown = self._grow()
-        shrunk, wake = ([], None) if grown or self._unschedulable() else self._shrink(now)
-        return ApiPlan((*grown, *shrunk), wake_at=wake)
+        grown = self._grow(now)
+        if grown or self._promises:
+            return ApiPlan(tuple(grown), wake_at=min(self._promises.values(), default=None))
+        shrunk, wake = ([], None) if self._unschedulable() else self._shrink(now)
+        return ApiPlan(tuple(shrunk), wake_at=wake)
 
     def _unschedulable(self) -> list[WaitingPod]:
         """Pods of which the scheduler has said that no node has room."""
         return [pod for pod in self._world.waiting.values() if _is_unschedulable(pod.pod)]
 
-    def _grow(self) -> list[ApiAction]:
-        """Let each pod that waits have the node that needs least for it."""
+    def _grow(self, now: float) -> list[ApiAction]:
+        """Let each pod that waits have the node that needs least for it; one that was promised one waits for it."""
+        waiting = {pod.uid: pod for pod in self._unschedulable()}
+        self._promises = {uid: until for uid, until in self._promises.items() if uid in waiting and until > now}
         more: dict[str, Amounts] = {}
         taken: dict[str, Amounts] = {}
-        for pod in sorted(self._unschedulable(), key=lambda p: -(p.pod.spec.priority or 0)):
+        unserved = [pod for uid, pod in waiting.items() if uid not in self._promises]
+        for pod in sorted(unserved, key=lambda p: -p.priority):
             found = [s for name in self._ready() if (s := self._shortage(pod, name, taken.get(name)))]
             if found:
                 best = min(found, key=lambda s: (s.needs_hardware, s.more["cpu"], s.more["memory"], s.node))
                 more[best.node] = best.more
+                self._promises[pod.uid] = now + self.settings.patience_s
                 asked = {r: pod.requests.get(r, 0) for r in sizes.RESOURCES}
                 taken[best.node] = sizes.total((taken.get(best.node, sizes.NOTHING), asked))
         return [self._retarget(name, amounts, "for pods that wait") for name, amounts in more.items()]

@@ -42,10 +42,12 @@ class NodeSizeDecider:
 
     name = "nodesize"
 
-    def __init__(self, settings: Settings | None = None, cluster: ClusterFacts | None = None) -> None:
+    def __init__(
+        self, settings: Settings | None = None, cluster: ClusterFacts | None = None, tally: Tally | None = None
+    ) -> None:
         self.settings = settings or Settings()
         self.cluster = cluster or ClusterFacts()
-        self.tally = Tally()
+        self.tally = tally or Tally()
         self._sizes: dict[str, NodeSize] = {}
         self._nodes: dict[str, NodeSight] = {}
         self._tenants: dict[str, Tenant] = {}

@@ -77,10 +77,10 @@ def _start(scene: Scene, base: Base, status: MachineStatus, turn: Turn, now: flo
         return HardwarePlan(status=status, actions=_calm(scene))
     short = wanted.shortfall(scene, base)
     if any(short.values()):
-        more = {
-            CPU: -(-short[CPU] // 1000),
-            MEMORY: _blocks(scene, short[MEMORY] + scene.settings.memory_block - 1),
-        }
+        # The floor of a balloon is no reason to plug a whole CPU more.
+        bare = {r: max(0, short[r] - sizes.FLOOR[r]) for r in short}
+        whole = _blocks(scene, bare[MEMORY] + scene.settings.memory_block - 1)
+        more = {CPU: -(-bare[CPU] // 1000), MEMORY: whole}
         begun = _begun(scene, status, "Plugging", more, now)
         return HardwarePlan(status=begun, actions=_calm(scene), deed=_deed(scene, begun))
     less = _removable(scene, base, turn)

@@ -1,5 +1,7 @@
 """A MachineEnd on a Hypervisor: CPUs and memory apart, so that what refuses does not hold up the other."""
 
+from typing import Final
+
 from flexlet.core.lab.devices import Memory
 from flexlet.core.lab.plans import Refused
 from flexlet.engine.lab import sizing
@@ -7,7 +9,7 @@ from flexlet.engine.lab.sizing import Change, Deed, Wish
 from flexlet.ports.hypervisor import Hypervisor
 from flexlet.ports.machineend import MachineSize
 
-PATIENCE_S = 60.0
+PATIENCE_S: Final = 60.0
 
 
 class HypervisedEnd:
@@ -44,12 +46,11 @@ class HypervisedEnd:
 
 
 def removable(memory: Memory, wish: int) -> int:
-    """How much of a wish can be made of whole modules; the newest first."""
-    total = 0
-    for dimm in sorted(memory.dimms, key=lambda dimm: dimm.slot, reverse=True):
-        if total + dimm.size <= wish:
-            total += dimm.size
-    return total
+    """How much of a wish can be made of whole modules."""
+    sums = {0}
+    for dimm in memory.dimms:
+        sums |= {total + dimm.size for total in sums if total + dimm.size <= wish}
+    return max(sums)
 
 
 def _refusal(answer: Change | Refused) -> str:
