@@ -2,13 +2,15 @@ import asyncio
 import contextlib
 import errno
 import socket
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from unittest.mock import AsyncMock
+from typing import Self
 
 import pytest
 
 from flexlet.adapters import uevents
 from flexlet.adapters.uevents import NetlinkUevents, ProcSwaps, heard
+from flexlet.apps.eventloop import new_loop
 from flexlet.errors import HostError, HostUnsupported
 from flexlet.ports.uevents import Overrun, Uevent
 
@@ -75,27 +77,85 @@ def test_a_host_without_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
         uevents.open_socket()
 
 
-async def test_events_are_lost_and_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+class Listener:
+    """A socket on which something always waits; reading it gives what the test says."""
+
+    def __init__(self, *given: tuple[bytes, tuple[int, int]] | OSError) -> None:
+        self._given = list(given)
+        self._ends = socket.socketpair()
+        self._ends[1].send(b"there")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in self._ends:
+            end.close()
+
+    def fileno(self) -> int:
+        return self._ends[0].fileno()
+
+    def recvfrom(self, _: int) -> tuple[bytes, tuple[int, int]]:
+        found = self._given.pop(0)
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, new_loop], ids=["asyncio", "agent"])
+def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
+    """The loop of Python, and the one that agents run on: they differ in what they can wait for."""
+    with asyncio.Runner(loop_factory=request.param) as made:
+        yield made
+
+
+def test_events_are_lost_and_heard(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full buffer is told as such; what another program or another device says is passed over."""
     lost, broken = OSError(errno.ENOBUFS, "No buffer space"), OSError(errno.EIO, "I/O error")
-    receive = AsyncMock(side_effect=[(CPU, (7, 1)), lost, (CPU, (0, 1)), broken])
-    monkeypatch.setattr(uevents, "open_socket", socket.socket)
-    monkeypatch.setattr(asyncio.get_running_loop(), "sock_recvfrom", receive)
-    listening = NetlinkUevents().events()
-    found = [await anext(listening), await anext(listening)]
-    assert found == [Overrun(), Uevent("online", "/devices/system/cpu/cpu4", "cpu")]
-    with pytest.raises(HostError, match="cannot read the kernel's uevents: I/O error"):
-        await anext(listening)
+    given = (BlockingIOError(), (CPU, (7, 1)), lost, BlockingIOError(), (CPU, (0, 1)), broken)
+    monkeypatch.setattr(uevents, "open_socket", lambda: Listener(*given))
+
+    async def listened() -> list[Uevent | Overrun]:
+        listening = NetlinkUevents().events()
+        found = [await anext(listening), await anext(listening)]
+        with pytest.raises(HostError, match="cannot read the kernel's uevents: I/O error"):
+            await anext(listening)
+        return found
+
+    assert runner.run(listened()) == [Overrun(), Uevent("online", "/devices/system/cpu/cpu4", "cpu")]
 
 
-async def test_listening_costs_nothing_and_ends() -> None:
-    """Nothing is sent here: it only waits, and its socket is gone when it stops."""
-    with contextlib.suppress(HostUnsupported):
+def test_an_error_of_the_socket_ends_the_wait(runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost event shows as an error and nothing to read, which not every loop waits for by itself."""
+    refused = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+    monkeypatch.setattr(uevents, "open_socket", lambda: refused)
+
+    async def listened() -> None:
         listening = NetlinkUevents().events()
         waiting = asyncio.ensure_future(anext(listening))
         await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.wait({waiting})
+        refused.connect(("127.0.0.1", 1))
+        refused.send(b"")
+        await waiting
+
+    with pytest.raises(HostError, match="cannot read the kernel's uevents: Connection refused"):
+        runner.run(listened())
+
+
+def test_listening_costs_nothing_and_ends(runner: asyncio.Runner) -> None:
+    """Nothing is sent here: it only waits, and its socket is gone when it stops."""
+    with contextlib.suppress(HostUnsupported):
+        runner.run(_waits(NetlinkUevents().events()))
+
+
+async def _waits(changes: AsyncIterator[object]) -> None:
+    waiting = asyncio.ensure_future(anext(changes))
+    await asyncio.sleep(0.01)
+    if waiting.done():
+        waiting.result()
+    assert not waiting.done()
+    waiting.cancel()
+    await asyncio.wait({waiting})
 
 
 @pytest.mark.parametrize("reason", ["No such file", "not permitted"])
@@ -108,11 +168,7 @@ async def test_swap_that_cannot_be_watched(reason: str, tmp_path: Path) -> None:
         await anext(ProcSwaps(str(tmp_path)).changes())
 
 
-async def test_swap_is_watched() -> None:
+def test_swap_is_watched(runner: asyncio.Runner) -> None:
     """The kernel's own file: nothing happens to it here, and waiting for it can be ended."""
     with contextlib.suppress(HostUnsupported):
-        waiting = asyncio.ensure_future(anext(ProcSwaps().changes()))
-        await asyncio.sleep(0.01)
-        assert not waiting.done()
-        waiting.cancel()
-        await asyncio.wait({waiting})
+        runner.run(_waits(ProcSwaps().changes()))

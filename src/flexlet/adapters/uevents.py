@@ -33,12 +33,15 @@ class NetlinkUevents:
 
     async def events(self) -> AsyncIterator[Uevent | Overrun]:
         """From now on; HostError if the socket cannot be opened or breaks."""
-        loop = asyncio.get_running_loop()
-        with open_socket() as listener:
+        with open_socket() as listener, _signalled(listener.fileno(), select.EPOLLIN | select.EPOLLERR) as arrived:
             taken = 0
             while True:
                 try:
-                    data, sender = await loop.sock_recvfrom(listener, _MESSAGE)
+                    data, sender = listener.recvfrom(_MESSAGE)
+                except BlockingIOError:
+                    arrived.clear()
+                    await arrived.wait()
+                    continue
                 except OSError as error:
                     if error.errno != errno.ENOBUFS:
                         raise HostError(f"cannot read the kernel's uevents: {error.strerror}") from error
@@ -89,29 +92,45 @@ class ProcSwaps:
 
     async def changes(self) -> AsyncIterator[None]:
         """One item per change or several changes together; HostUnsupported if the file cannot be polled."""
-        changed = asyncio.Event()
-        with _poller(self._path) as poller:
-            loop = asyncio.get_running_loop()
-            loop.add_reader(poller.fileno(), changed.set)
-            try:
-                while True:
-                    await changed.wait()
-                    changed.clear()
-                    poller.poll(0)
-                    yield
-            finally:
-                loop.remove_reader(poller.fileno())
+        with self._changed() as changed:
+            while True:
+                await changed.wait()
+                changed.clear()
+                yield
+
+    @contextlib.contextmanager
+    def _changed(self) -> Iterator[asyncio.Event]:
+        try:
+            with (
+                Path(self._path).open("rb") as file,
+                _signalled(file.fileno(), select.EPOLLPRI | select.EPOLLERR) as changed,
+            ):
+                yield changed
+        except OSError as error:
+            raise HostUnsupported(f"cannot watch {self._path} for swap devices: {error.strerror}") from error
 
 
 @contextlib.contextmanager
-def _poller(path: str) -> Iterator[select.epoll]:
-    """A descriptor that an event loop can wait for: readable when a file has priority events."""
-    try:
-        with Path(path).open("rb") as file, select.epoll() as poller:
-            poller.register(file, select.EPOLLPRI | select.EPOLLERR)
-            yield poller
-    except OSError as error:
-        raise HostUnsupported(f"cannot watch {path} for swap devices: {error.strerror}") from error
+def _signalled(descriptor: int, events: int) -> Iterator[asyncio.Event]:
+    """An event that is set whenever one of these comes to a descriptor.
+
+    Event loops can wait for what is readable, and some stop at the first error that a descriptor shows. A poller
+    between them is readable for everything that it waits for.
+    """
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+    with select.epoll() as poller:
+        poller.register(descriptor, events)
+
+        def notice() -> None:
+            # Asking takes the event away; what can only be read stays, and is told again.
+            poller.poll(0)
+            arrived.set()
+
+        loop.add_reader(poller.fileno(), notice)
+        try:
+            yield arrived
+        finally:
+            loop.remove_reader(poller.fileno())
 
 
 def _widen(opened: socket.socket) -> None:
