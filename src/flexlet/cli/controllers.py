@@ -37,6 +37,12 @@ from flexlet.core.nodesize import names
     show_default=True,
     help="stock-critical only where it cannot kill anybody; elsewhere it is refused, node by node.",
 )
+@click.option(
+    "--spares-victims",
+    is_flag=True,
+    help="For stock-critical: the control plane is 1.37 or later, and gate"
+    " InPlacePodVerticalScalingSchedulerPreemption is on in all components.",
+)
 @click.option("--autoscale", is_flag=True, help="Give nodes more for pods that wait, and take it back when idle.")
 @click.option("--listen", default="", metavar="HOST:PORT", help="Serve /metrics and /healthz here.")
 @click.option("--verbose", "-v", is_flag=True, help="Log what is done.")
@@ -48,6 +54,7 @@ def controllers(
     balloon_image: str,
     management: str,
     mode: str,
+    spares_victims: bool,
     autoscale: bool,
     listen: str,
     verbose: bool,
@@ -62,7 +69,7 @@ def controllers(
     from flexlet.adapters.kube.client import HttpCluster
     from flexlet.apps.eventloop import new_loop
     from flexlet.apps.nodesize import Options, run_controllers
-    from flexlet.core.nodesize.settings import Settings
+    from flexlet.core.nodesize.settings import ClusterFacts, Settings
 
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(levelname)s %(message)s")
     settings = Settings(
@@ -74,6 +81,7 @@ def controllers(
         settings = msgspec.structs.replace(settings, image=balloon_image)
     options = Options(
         settings=settings,
+        cluster=ClusterFacts(version=(1, 37), spares_victims=True) if spares_victims else ClusterFacts(),
         autoscale=autoscale,
         lease_namespace=lease_namespace if leader_elect else "",
         identity=f"{socket.gethostname()}_{os.getpid()}",

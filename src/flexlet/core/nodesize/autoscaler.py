@@ -92,7 +92,7 @@ class AutoscalerDecider:
         return [pod for pod in self._world.waiting.values() if _is_unschedulable(pod.pod)]
 
     def _grow(self, now: float) -> list[ApiAction]:
-        """Let each pod that waits have the node that needs least for it; one that was promised one waits for it."""
+        """Let each pod that waits have the node that needs least for it; a promise is waited for."""
         waiting = {pod.uid: pod for pod in self._unschedulable()}
         self._promises = {uid: until for uid, until in self._promises.items() if uid in waiting and until > now}
         more: dict[str, Amounts] = {}

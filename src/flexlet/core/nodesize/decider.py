@@ -53,6 +53,7 @@ class NodeSizeDecider:
         self._tenants: dict[str, Tenant] = {}
         self._tenants_on: dict[str, set[str]] = {}
         self._balloons: dict[str, dict[str, Balloon]] = {}
+        self._balloon_nodes: dict[str, str] = {}
         self._policies: dict[str, Policies] = {}
         self._machines: dict[str, Measured] = {}
         self._refusals: dict[str, str] = {}
@@ -139,6 +140,7 @@ class NodeSizeDecider:
             known = self._balloons.setdefault(node, {})
             if known.get(uid) != new:
                 known[uid] = new
+                self._balloon_nodes[uid] = node
                 self._touch(node)
             return
         is_over = pod.status.phase in sights.FINISHED
@@ -157,10 +159,10 @@ class NodeSizeDecider:
             self._tenants_on[tenant.node].discard(uid)
             self._touch(tenant.node)
             return
-        for node, here in self._balloons.items():
-            if here.pop(uid, None) is not None:
-                self._touch(node)
-                return
+        node = self._balloon_nodes.pop(uid, "")
+        if node:
+            self._balloons[node].pop(uid, None)
+            self._touch(node)
 
     def _failed(self, failed: Failed) -> None:
         action = failed.action
