@@ -25,7 +25,7 @@ def test_it_asks_for_its_kind_and_then_serves_metrics_until_told_to_stop(tmp_pat
             line = process.stdout.readline()
             found = re.fullmatch(r"flexlet controllers run; metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)
             assert found is not None
-            with urllib.request.urlopen(found[1], timeout=10) as answer:
+            with urllib.request.urlopen(found[1], timeout=10) as answer:  # noqa: S310 our own page
                 assert b"# TYPE flexlet_balloon_resize_seconds histogram\n" in answer.read()
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=10)

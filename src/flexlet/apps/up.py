@@ -23,6 +23,7 @@ from flexlet.core import refs
 from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
 from flexlet.core.lab.spec import MachineSpec
+from flexlet.core.nodesize.settings import Settings as BalloonSettings
 from flexlet.ports.clock import Clock
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ async def cluster(
             if isinstance(nodes, Hollow) and nodes.count:
                 wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
             await nodesize.install(server.cluster)
-            sizing = nodesize.add_nodesizes(wiring, server.cluster, clock)
+            sizing = nodesize.add_nodesizes(wiring, server.cluster, clock, _sizing(nodes))
             tasks = [group.create_task(part.run()) for part in (*wiring.parts(), *sizing)]
             async with _real_node(server, nodes, clock, progress, stop) as machine:
                 yield Running(server, machine)
@@ -113,6 +114,15 @@ def reaching(settings: Settings, nodes: Nodes) -> Settings:
         return settings
     names = (*settings.names, vmnode.HOST_SEEN_FROM_GUEST)
     return msgspec.structs.replace(settings, names=names, node_hosts={nodes.spec.name: "127.0.0.1"})
+
+
+def _sizing(nodes: Nodes) -> nodesize.Options:
+    """Balloons are made of what a machine brings along; it need not reach a registry."""
+    if not isinstance(nodes, Vm):
+        return nodesize.Options()
+    from flexlet.adapters.image.oci import PAUSE
+
+    return nodesize.Options(settings=BalloonSettings(image=PAUSE))
 
 
 def _fleet(hollow: Hollow, settings: Settings) -> Fleet:
