@@ -8,6 +8,7 @@ import pytest
 from flexlet.adapters import kubeletconfig
 from flexlet.core.kubeletconfig import tls
 from flexlet.core.kubeletconfig.config import Authentication, KubeletConfiguration, X509Authentication
+from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
 from flexlet.errors import ConfigError
 
 DATA = Path(__file__).parent.parent / "data" / "kubeletconfig"
@@ -53,6 +54,18 @@ def test_a_broken_file_is_named_with_the_place(tmp_path: Path, text: str, messag
     with pytest.raises(ConfigError) as error:
         kubeletconfig.load(path)
     assert str(error.value) == message.format(path=path)
+
+
+def test_how_a_node_follows_its_machine_is_a_file_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "resize.yaml"
+    path.write_text("apiVersion: flexlet.io/v1alpha1\nkind: NodeResizeConfiguration\norder: creation\n")
+    assert kubeletconfig.load_resize(path) == NodeResizeConfiguration(order="creation")
+    assert kubeletconfig.load_resize(None) == NodeResizeConfiguration()
+    path.unlink()
+    with pytest.raises(
+        ConfigError, match=r"^cannot read .*; name a NodeResizeConfiguration file with --node-resize-config$"
+    ):
+        kubeletconfig.load_resize(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from flexlet.api.status import ApiError
 from flexlet.apiserver import joining
 from flexlet.apiserver.server import ApiServer, Settings, serving
 from flexlet.apps.agent import AgentOptions, agent, run_agent
+from flexlet.errors import ConfigError
 from flexlet.ports.cluster import NODES, PODS
 
 CLOCK = SystemClock()
@@ -169,6 +170,17 @@ async def test_the_cluster_may_give_the_endpoint_its_certificate() -> None:
             task.cancel()
 
 
+async def test_a_wrong_file_about_resizing_ends_the_agent_before_it_begins() -> None:
+    async with world() as there:
+        path = there.directory / "resize.yaml"
+        path.write_text("apiVersion: flexlet.io/v1alpha1\nkind: NodeResizeConfiguration\npollIntervall: 5s\n")
+        options = msgspec.structs.replace(there.options(), node_resize_config=path)
+        message = r"resize\.yaml: pollIntervall: there is no such field; did you mean pollInterval\?"
+        with pytest.raises(ConfigError, match=message):
+            async with agent(options, CLOCK):
+                pass
+
+
 async def test_reservations_are_enforced_in_their_cgroups() -> None:
     async with world() as there:
         options = there.options(
@@ -234,9 +246,15 @@ async def test_the_endpoint_speaks_no_other_tls_than_configured(config: dict[str
 async def test_a_signal_ends_the_agent_and_systemd_hears_of_it(
     shutdown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the flag the node says that it goes down before the agent does; without it the node stays as it is."""
+    """With the flag the node says that it goes down before the agent does; without it the node stays as it is.
+
+    SIGHUP ends nothing: the agent looks at its machine again.
+    """
     heard: list[str] = []
     monkeypatch.setattr("flexlet.adapters.systemd.Supervisor.tell", lambda _, state: heard.append(state))
+    looked = asyncio.Event()
+    look_again = "flexlet.engine.agent.resizing.following.Following.look_again"
+    monkeypatch.setattr(look_again, lambda _: looked.set())
     monkeypatch.setattr("flexlet.apps.agent.logs.configure", lambda *_, **__: None)
     monkeypatch.setattr("flexlet.apps.agent.host.set_oom_score", lambda _: None)
     async with world() as there:
@@ -246,6 +264,9 @@ async def test_a_signal_ends_the_agent_and_systemd_hears_of_it(
         running = asyncio.ensure_future(run_agent(options, named.append))
         await there.node()
         assert (named, heard) == ([NODE], ["READY=1"])
+        os.kill(os.getpid(), signal.SIGHUP)
+        async with asyncio.timeout(30):
+            await looked.wait()
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(30):
             await running
@@ -253,5 +274,5 @@ async def test_a_signal_ends_the_agent_and_systemd_hears_of_it(
         node = msgspec.json.decode(await there.server.cluster.get(NODES, "", NODE))
         ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
         assert ready["status"] == ("False" if shutdown else "True")
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().remove_signal_handler(number)

@@ -27,6 +27,12 @@ def test_the_guest_finds_its_command_and_its_files() -> None:
     assert (configuration["port"], configuration["maxPods"]) == (4000, 5)
 
 
+def test_the_guest_may_be_told_how_to_follow_its_machine() -> None:
+    files = vmnode.config_files("n", b"kc", b"ca", {}, resize=b"kind: NodeResizeConfiguration\n")
+    assert files["resize.yaml"] == b"kind: NodeResizeConfiguration\n"
+    assert b"--node-resize-config /etc/flexlet/resize.yaml" in files["node.env"]
+
+
 def test_a_free_port_can_be_bound() -> None:
     assert 0 < vmnode.free_port() < 65536
 

@@ -1,4 +1,4 @@
-"""Reading a KubeletConfiguration file: YAML or JSON, as the kubelet takes it.
+"""Reading a node's configuration files: YAML or JSON, as the kubelet takes them.
 
 A key that is there twice is an error, as in upstream's strict decoding: the last one would win without a word.
 """
@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from flexlet.core.kubeletconfig import reading
+from flexlet.core.kubeletconfig import noderesizereading, reading
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
 from flexlet.errors import ConfigError
 
 
@@ -22,13 +23,27 @@ def load(path: Path | None) -> KubeletConfiguration:
     """
     if path is None:
         return KubeletConfiguration()
+    return reading.read(_document(path, "a KubeletConfiguration file with --config"), str(path))
+
+
+def load_resize(path: Path | None) -> NodeResizeConfiguration:
+    """How the node follows its machine, of a file; the defaults without one.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line for everything in it that cannot work.
+    """
+    if path is None:
+        return NodeResizeConfiguration()
+    document = _document(path, "a NodeResizeConfiguration file with --node-resize-config")
+    return noderesizereading.read(document, str(path))
+
+
+def _document(path: Path, wanted: str) -> Any:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"cannot read {path}: {error}; name a KubeletConfiguration file with --config"
-        ) from error
-    return reading.read(parse(text, str(path)), str(path))
+        raise ConfigError(f"cannot read {path}: {error}; name {wanted}") from error
+    return parse(text, str(path))
 
 
 def parse(text: str, source: str) -> Any:

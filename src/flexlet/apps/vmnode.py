@@ -49,9 +49,9 @@ def kubelet_configuration(port: int, more: dict[str, Any] | None = None) -> dict
 
 
 def config_files(
-    name: str, kubeconfig: bytes, ca: bytes, configuration: dict[str, Any], gates: str = ""
+    name: str, kubeconfig: bytes, ca: bytes, configuration: dict[str, Any], gates: str = "", resize: bytes = b""
 ) -> dict[str, bytes]:
-    """What the guest finds in /etc/flexlet."""
+    """What the guest finds in /etc/flexlet; `resize` is a NodeResizeConfiguration, empty for none."""
     command = [
         *("flexlet", "agent", "--verbose"),
         *("--kubeconfig", f"{CONFIG_DIRECTORY}/kubeconfig"),
@@ -59,6 +59,7 @@ def config_files(
         *("--node-name", name),
         *("--node-ip", GUEST_ADDRESS),
         *(("--feature-gates", gates) if gates else ()),
+        *(("--node-resize-config", f"{CONFIG_DIRECTORY}/resize.yaml") if resize else ()),
     ]
     env = {"NODE_NAME": name, "HOSTNAME": name, "POD_CIDR": POD_CIDR, "AGENT": shlex.join(command)}
     return {
@@ -66,6 +67,7 @@ def config_files(
         "kubeconfig": kubeconfig,
         "config.yaml": msgspec.json.encode(configuration),
         "ca.crt": ca,
+        **({"resize.yaml": resize} if resize else {}),
     }
 
 

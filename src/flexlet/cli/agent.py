@@ -26,6 +26,11 @@ from flexlet.errors import ConfigError
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A KubeletConfiguration file.",
 )
+@click.option(
+    "--node-resize-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A NodeResizeConfiguration file: how the node follows its machine.",
+)
 @click.option("--node-name", default="", help="The node's name; the host's own by default.")
 @click.option("--node-ip", "node_ips", multiple=True, help="The node's address; twice for both families.")
 @click.option("--node-labels", default="", metavar="A=1,B=2", help="Labels for a new node.")
@@ -54,6 +59,7 @@ def agent(
     kubeconfig: Path,
     bootstrap_kubeconfig: Path | None,
     config: Path | None,
+    node_resize_config: Path | None,
     node_name: str,
     node_ips: tuple[str, ...],
     node_labels: str,
@@ -63,7 +69,10 @@ def agent(
     shutdown_on_sigterm: bool,
     verbose: bool,
 ) -> None:
-    """Run pods on this host as a node of a cluster; Ctrl-C stops the agent, not the pods."""
+    """Run pods on this host as a node of a cluster; Ctrl-C stops the agent, not the pods.
+
+    SIGHUP makes it look at its machine at once: send it after a plug that the kernel tells nobody of.
+    """
     from flexlet.apps.agent import AgentOptions, run_agent
     from flexlet.apps.frugality import frugal_loop, settle
     from flexlet.core.gates import parse_switches
@@ -72,6 +81,7 @@ def agent(
         kubeconfig=kubeconfig,
         bootstrap_kubeconfig=bootstrap_kubeconfig,
         config=config,
+        node_resize_config=node_resize_config,
         node_name=node_name,
         node_ips=node_ips,
         labels=_labels(node_labels),

@@ -46,6 +46,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
     options: AgentOptions
     config: KubeletConfiguration
+    resize: ResizeSettings
     cluster: Cluster
     runtime: Runtime
     cgroups: CgroupTree
@@ -60,7 +61,7 @@ async def build(around: Surroundings) -> Agent:
     """The agent, not started."""
     config, clock = around.config, around.clock
     gates = uses.gates(config)
-    resize = uses.resize_settings(config)
+    resize = around.resize
     driver = await around.runtime.cgroup_driver() or config.cgroup_driver
     await host.enforce_reservations(config, around.cgroups)
     return Agent(

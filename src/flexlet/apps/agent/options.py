@@ -7,8 +7,10 @@ import msgspec
 
 from flexlet.adapters import kubeletconfig
 from flexlet.adapters.cgroupfs.check import MOUNT_POINT
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.noderesize import settings
 from flexlet.core.kubeletconfig.reading import merge
 from flexlet.errors import ConfigError
 
@@ -19,6 +21,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Path
     bootstrap_kubeconfig: Path | None = None
     config: Path | None = None
+    node_resize_config: Path | None = None
+    """How the node follows its machine, where that is not the default."""
     node_name: str = ""
     node_ips: tuple[str, ...] = ()
     labels: dict[str, str] = {}
@@ -56,6 +60,12 @@ def configuration(options: AgentOptions) -> KubeletConfiguration:
             "--shutdown-on-sigterm gives pods no time to end; set shutdownGracePeriod in the configuration"
         )
     return config
+
+
+def resizing(options: AgentOptions, config: KubeletConfiguration) -> ResizeSettings:
+    """Whether the node follows its machine, by the gates, and how, by the file; ConfigError for a wrong one."""
+    how = kubeletconfig.load_resize(options.node_resize_config)
+    return uses.resize_settings(config, settings(how))
 
 
 def port(options: AgentOptions, config: KubeletConfiguration) -> int:

@@ -1,7 +1,8 @@
 """An agent's life: connect, look, serve, and end.
 
 SIGINT and SIGTERM end the agent and nothing else; containers run on. Only if it was told so, SIGTERM means that
-the machine goes down: then pods end first, in order, and a second signal ends the wait.
+the machine goes down: then pods end first, in order, and a second signal ends the wait. SIGHUP says that the
+machine may have changed: whoever plugs knows it before anybody could notice.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ from flexlet.apps import nodecredentials
 from flexlet.apps.agent import duties, endpoint, host, logs, metrics, node
 from flexlet.apps.agent.endpoint import Serving
 from flexlet.apps.agent.node import Surroundings
-from flexlet.apps.agent.options import AgentOptions, configuration, port
+from flexlet.apps.agent.options import AgentOptions, configuration, port, resizing
 from flexlet.apps.nodecredentials import NodeCredentials
 from flexlet.core.agent.world import World
 from flexlet.core.kubeletconfig import uses
@@ -69,6 +70,7 @@ async def run_agent(options: AgentOptions, ready: Callable[[str], None]) -> None
     supervisor, signals = Supervisor(), _Signals()
     async with _running(options, config, clock) as running, asyncio.TaskGroup() as group:
         watchdog = group.create_task(pet(supervisor, running.node.loop, clock))
+        signals.hung_up = running.node.following.look_again
         ready(options.name)
         supervisor.tell("READY=1")
         number = await signals.next()
@@ -126,6 +128,7 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
             around = Surroundings(
                 options=options,
                 config=config,
+                resize=resizing(options, config),
                 cluster=counted(cluster, meters, clock, urlsplit(loaded.credentials.server).netloc),
                 runtime=timed(runtime, meters, clock),
                 cgroups=cgroups,
@@ -196,12 +199,19 @@ async def _either(*work: Coroutine[Any, Any, object]) -> None:
 
 
 class _Signals:
-    """Signals that end the agent, one after the other."""
+    """Signals that end the agent, one after the other, and the one that does not."""
 
     def __init__(self) -> None:
         self._came: asyncio.Queue[int] = asyncio.Queue()
+        self.hung_up: Callable[[], None] = lambda: None
+        """Called for each SIGHUP; an agent that only just starts looks at everything anyway."""
+        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._came.put_nowait, number)
+            loop.add_signal_handler(number, self._came.put_nowait, number)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up)
 
     async def next(self) -> int:
         return await self._came.get()
+
+    def _hang_up(self) -> None:
+        self.hung_up()

@@ -10,14 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import decode, duration
-from flexlet.api.duration import Duration
-from flexlet.api.quantity import Quantity
 from flexlet.core.kubeletconfig import checks, support
 from flexlet.core.kubeletconfig.config import API_VERSION, KIND, ConfigStruct, KubeletConfiguration
 from flexlet.core.kubeletconfig.problems import Problem, refuse
+from flexlet.core.kubeletconfig.scalars import plain, scalar
 from flexlet.core.machine.allocatable import DEFAULT_EVICTION_HARD
-from flexlet.errors import InputError
 
 COMMAND_LINE: Final = "command line"
 ZERO_COUNTS: Final = frozenset(
@@ -74,7 +71,7 @@ def merge(config: KubeletConfiguration, overrides: Mapping[str, Any]) -> Kubelet
 
 def to_value(config: KubeletConfiguration) -> dict[str, Any]:
     """The configuration as the document that would give it."""
-    value: dict[str, Any] = msgspec.to_builtins(config, enc_hook=_plain)
+    value: dict[str, Any] = msgspec.to_builtins(config, enc_hook=plain)
     return value
 
 
@@ -142,7 +139,7 @@ class _Reader:
                 return {}
             return {field.name: field.type(**self._fields(field.type, part, f"{path}."))}
         try:
-            found = msgspec.convert(part, field.type, dec_hook=_scalar)
+            found = msgspec.convert(part, field.type, dec_hook=scalar)
         except msgspec.ValidationError as error:
             self._note(path, str(error))
             return {}
@@ -175,25 +172,6 @@ def _dependent(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("pod_pids_limit", 0) < 0:
         found["pod_pids_limit"] = -1
     return found
-
-
-def _scalar(kind: type, value: Any) -> Any:
-    if kind is Quantity:
-        return decode.quantity(value)
-    if kind is not Duration:
-        raise NotImplementedError(kind)
-    if not isinstance(value, str):
-        raise ValueError(f"Expected a duration such as `10s` or `1h30m`, got `{type(value).__name__}`")  # noqa: TRY004 msgspec adds the path to a ValueError only
-    try:
-        return duration.parse(value)
-    except InputError as error:
-        raise ValueError(f"{error.message}; write one such as `10s` or `1h30m`") from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Duration | Quantity):
-        return str(value)
-    raise NotImplementedError(type(value))
 
 
 def _shown(value: Any) -> str:

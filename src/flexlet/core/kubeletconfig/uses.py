@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import ZERO
@@ -67,11 +69,13 @@ def reserved(config: KubeletConfiguration) -> ResourceList:
     return total((kept.kube, kept.system))
 
 
-def resize_settings(config: KubeletConfiguration) -> ResizeSettings:
-    """How far the node follows its machine."""
+def resize_settings(config: KubeletConfiguration, how: ResizeSettings | None = None) -> ResizeSettings:
+    """How far the node follows its machine is said by the gates, and how, by `how`."""
     on = gates(config)
     plug, unplug = on["NodeResourceHotPlug"], on["NodeResourceHotUnPlug"]
-    return ResizeSettings(plug=plug, unplug=plug and unplug, rewrites_oom_scores=on["OOMScoreRewrite"])
+    return msgspec.structs.replace(
+        how or ResizeSettings(), plug=plug, unplug=plug and unplug, rewrites_oom_scores=on["OOMScoreRewrite"]
+    )
 
 
 def cgroup_settings(config: KubeletConfiguration) -> CgroupSettings:
