@@ -125,13 +125,7 @@ def test_no_field_of_the_configuration_is_forgotten() -> None:
     assert {name for name in fields if f"config.{name}" not in text} == {
         "cgroup_root",
         "cgroups_per_qos",
-        "cpu_manager_policy",
-        "cpu_manager_policy_options",
-        "memory_manager_policy",
         "merge_default_eviction_settings",  # read together with evictionHard
-        "reserved_memory",
-        "topology_manager_policy",
-        "topology_manager_scope",
     }
 
 

@@ -1,7 +1,8 @@
 """Reading a host: whole sweeps, one thread hop each, below one root.
 
-A node that may grow is swept every second for as long as it lives, so paths are texts and files are read with the
-fewest calls: pathlib and buffered files cost ten times as much as the kernel does.
+A node that may grow is swept whenever the kernel hints at a change, and now and then for what it tells nobody, as
+long as it lives; so paths are texts and files are read with the fewest calls: pathlib and buffered files cost ten
+times as much as the kernel does.
 
 The root is ``/`` on a node; elsewhere (in a container that has the host mounted, in a test) it is a directory that
 looks like one. Links inside are followed as they are, so a tree with absolute links leads back to the real host.
