@@ -12,6 +12,7 @@ from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.api.units import MIB, Bytes
 from flexlet.core.cgroups import values
+from flexlet.core.cgroups.hugetlb import UNBOUNDED
 from flexlet.core.cgroups.root import PIDS, kubepods_values
 from flexlet.core.cgroups.settings import Host
 from flexlet.core.machine.allocatable import allocatable, for_pods, reserved
@@ -72,7 +73,9 @@ def _kubepods(
     found = kubepods_values(capacity | pids, settings.reservation, enforce=enforce)
     # A limit of 0 would be left out as "not set": pods could use what daemons need.
     floor = Bytes(critical_usage + MARGIN)
-    return msgspec.structs.replace(found, memory_max=max(found.memory_max or Bytes(0), floor))
+    # Pages that do not exist need no limit; the kubelet opens all sizes, which would let pods take more than theirs.
+    pages = {size: limit or int(UNBOUNDED) for size, limit in found.hugetlb.items()}
+    return msgspec.structs.replace(found, memory_max=max(found.memory_max or Bytes(0), floor), hugetlb=pages)
 
 
 def _at_rest(machine: Machine, managing: ManagerSettings) -> dict[str, str]:
