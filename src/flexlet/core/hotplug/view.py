@@ -73,7 +73,7 @@ def _kubepods(
     found = kubepods_values(capacity | pids, settings.reservation, enforce=enforce)
     # A limit of 0 would be left out as "not set": pods could use what daemons need.
     floor = Bytes(critical_usage + MARGIN)
-    # Pages that do not exist need no limit; the kubelet opens all sizes, which would let pods take more than theirs.
+    # Pages that do not exist need no limit; kubelets open all sizes, and pods may take more than theirs.
     pages = {size: limit or int(UNBOUNDED) for size, limit in found.hugetlb.items()}
     return msgspec.structs.replace(found, memory_max=max(found.memory_max or Bytes(0), floor), hugetlb=pages)
 
