@@ -52,6 +52,21 @@ def test_half_plugged_parts_do_not_count() -> None:
     assert (waiting.is_moving, HalfPlugged(offline_blocks=(1,)).is_moving) == (True, False)
 
 
+def test_movable_blocks_are_online_and_in_no_other_zone() -> None:
+    """A block that is offline could go to the movable zone, and one across zones is in none."""
+    blocks = {
+        32: ("online", "Movable"),
+        33: ("offline", "Movable"),
+        34: ("online", "none"),
+        35: ("online", "Normal"),
+    }
+    small = hosts.snapshot("small")
+    states = {f"{sources.MEMORY}/memory{block}/state": state for block, (state, _) in blocks.items()}
+    zones = {f"{sources.MEMORY}/memory{block}/valid_zones": zone for block, (_, zone) in blocks.items()}
+    found = discovery.machine(msgspec.structs.replace(small, texts=small.texts | states | zones), hosts.STORAGE)
+    assert (found.movable_blocks, SMALL.movable_blocks) == ((32,), ())
+
+
 def test_two_sockets() -> None:
     """Cores of equal id on two sockets are two; a core has the name of its lowest thread."""
     assert machine("two-sockets").cpus == tuple(

@@ -55,11 +55,18 @@ def _memory(hardware: Hardware) -> Iterator[tuple[str, str]]:
         yield f"{sources.NODE}/node{node}/distance", f"{distances}\n"
     for block, state in hardware.blocks.items():
         yield f"{sources.MEMORY}/memory{block}/state", f"{state}\n"
+        yield f"{sources.MEMORY}/memory{block}/valid_zones", f"{_block_zones(hardware, block)}\n"
     yield sources.AUTO_ONLINE, f"{hardware.auto_online}\n"
     movable = len(hardware.movable) * BLOCK // _KIB
     yield sources.ZONES, _zone("Normal", hardware.total // _KIB - movable) + _zone("Movable", movable)
     yield sources.PID_MAX, "4194304\n"
     yield sources.THREADS_MAX, f"{hardware.pids}\n"
+
+
+def _block_zones(hardware: Hardware, block: int) -> str:
+    if hardware.blocks[block] != "online":
+        return "Normal Movable"
+    return "Movable" if block in hardware.movable else "Normal"
 
 
 def _zone(name: str, managed: int) -> str:

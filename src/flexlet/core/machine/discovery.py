@@ -23,6 +23,7 @@ _NODE_HUGEPAGES: Final = re.compile(
     rf"{sources.NODE}/node(\d+)/hugepages/hugepages-(\d+)kB/(nr|surplus)_hugepages"
 )
 _BLOCK: Final = re.compile(rf"{sources.MEMORY}/memory(\d+)/state")
+_BLOCK_ZONES: Final = re.compile(rf"{sources.MEMORY}/memory(\d+)/valid_zones")
 _ZONE: Final = re.compile(r"^Node \d+, zone +(\S+)$(?:\n +.*)*?\n +managed +(\d+)$", re.MULTILINE)
 _SWAP_LIMIT: Final = re.compile(rf"{sources.CGROUP}/[^/]+/memory\.swap\.max")
 _TOTAL: Final = re.compile(r"^(?:Node \d+ )?(MemTotal|SwapTotal):\s+(\d+) kB$", re.MULTILINE)
@@ -37,6 +38,7 @@ def machine(snapshot: Snapshot, storage_path: str = "") -> Machine:
         numa=_numa(snapshot, topology.numa_ids(snapshot, cpus)),
         block_size=Bytes(int(snapshot.text(sources.BLOCK_SIZE) or "0", 16)),
         blocks=tuple(sorted(int(match[1]) for match, _ in snapshot.matching(_BLOCK))),
+        movable_blocks=_movable_blocks(snapshot),
         auto_online=snapshot.text(sources.AUTO_ONLINE) or "",
         identity=identity.identity(snapshot),
         cgroups=_cgroups(snapshot),
@@ -103,6 +105,13 @@ def _movable(snapshot: Snapshot, memory: Bytes) -> Bytes:
     zones = [(name, int(pages)) for name, pages in _ZONE.findall(snapshot.text(sources.ZONES) or "")]
     movable, everything = (sum(n for name, n in zones if name in wanted) for wanted in ({"Movable"}, dict(zones)))
     return Bytes(memory * movable // everything if everything else 0)
+
+
+def _movable_blocks(snapshot: Snapshot) -> tuple[int, ...]:
+    """A block that is online names the one zone it is in; one that is offline names all that it could go to."""
+    states = {int(match[1]): text for match, text in snapshot.matching(_BLOCK)}
+    zones = ((int(match[1]), text) for match, text in snapshot.matching(_BLOCK_ZONES))
+    return tuple(sorted(block for block, zone in zones if zone == "Movable" and states.get(block) == "online"))
 
 
 def _distances(snapshot: Snapshot, node: int, ids: list[int]) -> dict[int, int]:

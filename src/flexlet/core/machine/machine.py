@@ -97,6 +97,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """How much memory is plugged at least; 0 if memory cannot be plugged."""
     blocks: tuple[int, ...] = ()
     """All blocks of memory that are there, online or not."""
+    movable_blocks: tuple[int, ...] = ()
+    """Those that are online and hold nothing but what the kernel can move elsewhere."""
     auto_online: str = ""
     """What the kernel does with new memory (``offline``, ``online``, ...)."""
     identity: Identity = Identity()

@@ -65,6 +65,7 @@ EVERYTHING: Final = (
     f"{NODE}/node[0-9]*/cpu[0-9]*",
     f"{NODE}/node[0-9]*/distance",
     f"{MEMORY}/memory[0-9]*/state",
+    f"{MEMORY}/memory[0-9]*/valid_zones",
     BLOCK_SIZE,
     AUTO_ONLINE,
     CONTROLLERS,
