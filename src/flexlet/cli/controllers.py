@@ -37,6 +37,7 @@ from flexlet.core.nodesize import names
     show_default=True,
     help="stock-critical only where it cannot kill anybody; elsewhere it is refused, node by node.",
 )
+@click.option("--taint-while-resizing", is_flag=True, help="Keep new pods away for the seconds of a resize.")
 @click.option(
     "--spares-victims",
     is_flag=True,
@@ -54,6 +55,7 @@ def controllers(
     balloon_image: str,
     management: str,
     mode: str,
+    taint_while_resizing: bool,
     spares_victims: bool,
     autoscale: bool,
     listen: str,
@@ -75,6 +77,7 @@ def controllers(
     settings = Settings(
         namespace=balloon_namespace,
         management=cast('Literal["PerNode", "DaemonSet"]', management),
+        taints_while_resizing=taint_while_resizing,
         mode=cast('Literal["auto", "stock-critical"]', mode),
     )
     if balloon_image:

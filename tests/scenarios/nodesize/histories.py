@@ -196,7 +196,8 @@ class History:
 
     async def _excuses(self, node: str, conditions: dict[str, str]) -> list[str]:
         """A balloon that was deleted on a node that filled up meanwhile cannot come back: it stays closed."""
-        used = [p for p in await self.stage.pods() if p["spec"].get("nodeName") == node]
+        pods = [p for p in await self.stage.pods() if p["status"].get("phase") != "Failed"]
+        used = [p for p in pods if p["spec"].get("nodeName") == node]
         requests = [p["spec"]["containers"][0]["resources"]["requests"] for p in used]
         is_full = (
             sum(Quantity.parse(r["cpu"]).milli for r in requests) == CPUS * 1000

@@ -228,3 +228,41 @@ def test_daemonsets_may_make_the_balloons() -> None:
             assert names.LABEL not in node["metadata"]["labels"]
 
     run(story())
+
+
+def test_a_balloon_that_may_not_be_made_says_why() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            quotas, hard = ports.Ref("", "v1", "resourcequotas"), {"hard": {"pods": "0"}}
+            await stage.sim.cluster.create(quotas, names.NAMESPACE, {"metadata": {"name": "q"}, "spec": hard})
+            counted = {"status": {**hard, "used": {"pods": "0"}}}
+            await stage.sim.cluster.patch(quotas, names.NAMESPACE, "q", counted, subresource="status")
+            stage.start_controller()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle(3)
+            missing = await stage.condition("BalloonMissing")
+            assert missing["status"] == "True"
+            assert "exceeded quota" in missing["message"]
+            await stage.sim.cluster.delete(quotas, names.NAMESPACE, "q")
+            await stage.settle(40)
+            assert (await stage.figures())["balloon"] == (7, 28)
+
+    run(story())
+
+
+def test_new_pods_can_be_kept_away_for_the_seconds_of_a_resize() -> None:
+    async def story() -> None:
+        async with world(settings=Settings(taints_while_resizing=True)) as stage:
+            await stage.stock()
+            stage.start_controller()
+            await stage.apply(spec("3", "12Gi"))
+            await stage.settle(3)
+            await stage.sleep_node()
+            await stage.apply(spec("7", "28Gi"))
+            await stage.settle(1)
+            assert await stage.taints() == [names.RESIZING_TAINT]
+            stage.wake_node()
+            await stage.settle(3)
+            assert await stage.taints() == []
+
+    run(story())

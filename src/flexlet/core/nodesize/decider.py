@@ -5,7 +5,8 @@ look at a node (`step`) is a pure function of what is known then. Beside the API
 configured to do (`learn_policies`) and how big machines are (`learn_machine`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -26,7 +27,8 @@ from flexlet.core.nodesize.tally import Tally
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.refs import DAEMON_SETS, NODES, PODS
 
-_REFUSALS = frozenset({403, 422})
+_REFUSALS: Final = frozenset({403, 422})
+_HELD_S: Final = 0.25
 
 
 class Tenant(msgspec.Struct, frozen=True):
@@ -57,7 +59,10 @@ class NodeSizeDecider:
         self._policies: dict[str, Policies] = {}
         self._machines: dict[str, Measured] = {}
         self._refusals: dict[str, str] = {}
+        self._troubles: dict[str, str] = {}
         self._reported: dict[str, float] = {}
+        self.on_deed: Callable[[], None] = lambda: None
+        """Called when there are deeds to take."""
         self._deeds: list[Deed] = []
         self._busy: set[str] = set()
         self._daemonsets: set[str] = set()
@@ -121,7 +126,7 @@ class NodeSizeDecider:
         self._sizes.pop(name, None)
         self._queue.drop(name)
         self.tally.forget(name)
-        for known in (self._refusals, self._reported, self._machines):
+        for known in (self._refusals, self._troubles, self._reported, self._machines):
             known.pop(name, None)
 
     def _node_seen(self, node: NodeSight) -> None:
@@ -141,6 +146,7 @@ class NodeSizeDecider:
             if known.get(uid) != new:
                 known[uid] = new
                 self._balloon_nodes[uid] = node
+                self._troubles.pop(node, None)
                 self._touch(node)
             return
         is_over = pod.status.phase in sights.FINISHED
@@ -170,6 +176,8 @@ class NodeSizeDecider:
             return
         node = action.on_behalf_of
         is_resize = isinstance(action, PatchObject) and action.subresource == "resize"
+        if isinstance(action, CreateObject) and failed.code in _REFUSALS:
+            self._troubles[node] = failed.message
         if is_resize and failed.code in _REFUSALS:
             self._refusals[node] = failed.message
             self._queue.add(node)
@@ -182,11 +190,14 @@ class NodeSizeDecider:
         """What the nodes that are due need."""
         actions: list[ApiAction] = []
         for name in self._queue.take(now):
-            if not self._queue.held(name):
-                found = list(self._look(name, now))
-                actions += found
-                if not found:
-                    self._queue.forgive(name)
+            if self._queue.held(name):
+                # An alarm of its own may have been the reason, and there is only one per key.
+                self._queue.add_at(name, now + _HELD_S)
+                continue
+            found = list(self._look(name, now))
+            actions += found
+            if not found:
+                self._queue.forgive(name)
         return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
 
     def take_deeds(self) -> list[Deed]:
@@ -210,6 +221,7 @@ class NodeSizeDecider:
             verdict=modes.judge(node, self.settings, self.cluster),
             policies=self._policies.get(name) or shapes.declared(node) or Policies(),
             refusal=self._refusals.get(name, ""),
+            trouble=self._troubles.get(name, ""),
             machine=self._machine(name),
             has_machine=bool(size.spec.machine and size.spec.machine.qmp),
         )
@@ -218,12 +230,10 @@ class NodeSizeDecider:
         known = self._machines.get(name)
         return known and msgspec.structs.replace(known, is_busy=name in self._busy)
 
-    def scenes(self) -> Iterator[Scene]:
-        """All of them."""
-        for name in self._sizes:
-            scene = self.scene(name)
-            if scene is not None:
-                yield scene
+    def kubelets(self) -> list[str]:
+        """Sized nodes whose agent is not flexlet's own."""
+        known = (self._nodes.get(name) for name in self._sizes)
+        return [node.name for node in known if node is not None and not node.is_native]
 
     def _live(self, name: str) -> tuple[Balloon, ...]:
         found = [b for b in self._balloons.get(name, {}).values() if not b.is_finished and not b.is_ending]
@@ -254,6 +264,7 @@ class NodeSizeDecider:
         if outcome.deed is not None and name not in self._busy:
             self._deeds.append(outcome.deed)
             self._busy.add(name)
+            self.on_deed()
         yield from outcome.actions
         yield from outcome.resizes
         yield from self._report(scene, outcome, now)

@@ -51,5 +51,5 @@ def _next(scene: Scene) -> Amounts:
 
 def _done(scene: Scene, now: float) -> Outcome:
     """The taints, then the finalizer, which is the end."""
-    mark = taints.patch(scene.node, (), now)
+    mark = taints.patch(scene, (), now)
     return Outcome(actions=(mark or absence.release(scene.size),), status=scene.size.status)

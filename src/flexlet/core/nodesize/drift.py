@@ -16,6 +16,7 @@ def found(scene: Scene, goal: Amounts) -> set[str]:
         for r in sizes.RESOURCES
         if (record := scene.record(r)) is not None
         and record.result not in {"Pending", "Deferred"}
+        and record.generation == scene.size.metadata.generation
         and active.spec[r] not in {sizes.of({r: record.requested})[r], goal[r]}
     }
 

@@ -35,6 +35,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     policies: Policies = Policies()
     refusal: str = ""
     """What the API server said when it refused the last resize."""
+    trouble: str = ""
+    """Why no balloon could be made."""
     machine: Measured | None = None
     has_machine: bool = False
 

@@ -72,7 +72,7 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
     amounts = _first_size(scene, goal)
     is_back = bool(scene.size.status.pod)
     fits = all(scene.headroom[r] >= sizes.FLOOR[r] for r in sizes.RESOURCES)
-    why = _why(is_back=is_back, fits=fits)
+    why = scene.trouble or _why(is_back=is_back, fits=fits)
     progress = {r: _made(scene, r, goal[r], amounts[r], fits=fits) for r in sizes.RESOURCES}
     found = Findings(base=base, wanted=goal, missing=why, progress=progress)
     actions: list[ApiAction] = []
@@ -93,7 +93,7 @@ def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
         )
     elif scene.settings.management == "DaemonSet":
         actions += deeds.enrol(scene, shape(scene))
-    mark = taints.patch(scene.node, _kept(scene) | ({names.MISSING_TAINT} if is_back else set()), now)
+    mark = taints.patch(scene, _kept(scene) | ({names.MISSING_TAINT} if is_back else set()), now)
     actions += [mark] if mark else []
     return Outcome(actions=tuple(actions), status=report.status(scene, found, now))
 
@@ -137,7 +137,7 @@ def _reshape(scene: Scene, base: Base, goal: Amounts, better: str, now: float) -
     active = scene.active
     found = Findings(base=base, wanted=goal, missing="the balloon is replaced: its shape cannot be resized here")
     status = msgspec.structs.replace(report.status(scene, found, now), shape=better)
-    mark = taints.patch(scene.node, _kept(scene) | {names.MISSING_TAINT}, now)
+    mark = taints.patch(scene, _kept(scene) | {names.MISSING_TAINT}, now)
     if mark is not None or active is None or scene.size.status.shape != better:
         return Outcome(actions=(mark,) if mark else (), status=status)
     return Outcome(actions=(deeds.delete(scene, active),), status=status)
@@ -169,7 +169,7 @@ def _resize(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
     resizes = [deeds.resize(scene, b, new[b.uid]) for b in scene.balloons if b.uid in new]
     actions += [deeds.delete(scene, b) for b in surplus.spent(scene.balloons)]
     status = report.status(scene, found, now)
-    mark = taints.patch(scene.node, _marks(scene, status), now)
+    mark = taints.patch(scene, _marks(scene, status), now)
     actions += [mark] if mark else []
     alarms = [moment for moment in (turn.wake_at, until, plan.wake_at) if moment is not None]
     return Outcome(
@@ -204,6 +204,8 @@ def _marks(scene: Scene, status: NodeSizeStatus) -> set[str]:
     is_over = any(scene.workload[r] > scene.effective[r] for r in sizes.RESOURCES)
     is_marked = scene.node.has_taint(names.MISSING_TAINT) and (is_over or not is_ready)
     marks = {names.MISSING_TAINT} if is_marked else set()
+    if scene.settings.taints_while_resizing and not is_ready:
+        marks.add(names.RESIZING_TAINT)
     return marks | (set() if is_ready else _kept(scene))
 
 

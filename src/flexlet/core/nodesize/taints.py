@@ -6,19 +6,23 @@ from typing import Any
 from flexlet.api import age, decode
 from flexlet.core.actions import PatchObject
 from flexlet.core.nodesize import names
-from flexlet.core.nodesize.sights import NodeSight
+from flexlet.core.nodesize.scene import Scene
 from flexlet.core.refs import NODES
 
 
-def patch(node: NodeSight, wanted: Collection[str], now: float) -> PatchObject | None:
+def patch(scene: Scene, wanted: Collection[str], now: float) -> PatchObject | None:
     """The write that leaves just these of our taints; lists have no keys, so it is bound to one version.
 
-    The taint of a node that just registered is never put on by us, and the agent's own ``resizing`` is its affair.
+    The taint of a node that just registered is never put on by us, and ``resizing`` is its own agent's affair, if
+    it has one of flexlet's.
     """
+    node = scene.node
     mine = {names.PENDING_TAINT, names.MISSING_TAINT}
+    if scene.settings.taints_while_resizing and not node.is_native:
+        mine.add(names.RESIZING_TAINT)
     kept = [taint for taint in node.taints if taint.key not in mine or taint.key in wanted]
     present = {taint.key for taint in kept}
-    added = [key for key in (names.MISSING_TAINT,) if key in wanted and key not in present]
+    added = [key for key in sorted(mine - {names.PENDING_TAINT}) if key in wanted and key not in present]
     if not added and len(kept) == len(node.taints):
         return None
     stamp = age.format_seconds(now)

@@ -39,9 +39,8 @@ class Configurations:
     async def look(self) -> None:
         """Ask those that are due."""
         now = self._clock.monotonic()
-        for scene in tuple(self._decider.scenes()):
-            name = scene.node.name
-            if scene.verdict.mode.startswith("stock") and now >= self._asked.get(name, 0.0):
+        for name in self._decider.kubelets():
+            if now >= self._asked.get(name, 0.0):
                 self._asked[name] = now + EVERY_S
                 await self._ask(name)
 

@@ -19,7 +19,6 @@ from flexlet.ports.machineend import MachineEnd, MachineSize
 
 log: Final = logging.getLogger(__name__)
 RETRY_S: Final = 5.0
-LOOK_S: Final = 0.1
 
 Opening = Callable[[str], AbstractAsyncContextManager[MachineEnd]]
 """Opens the end that a NodeSize names."""
@@ -36,11 +35,14 @@ class MachineKeeper:
 
     async def run(self) -> None:
         """Until cancelled."""
+        wanted = asyncio.Event()
+        self._decider.on_deed = wanted.set
         async with asyncio.TaskGroup() as group:
             while True:
                 for deed in self._decider.take_deeds():
                     group.create_task(self._do(deed))
-                await self._clock.sleep(LOOK_S)
+                await wanted.wait()
+                wanted.clear()
 
     async def _do(self, deed: Deed) -> None:
         try:
