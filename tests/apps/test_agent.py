@@ -170,10 +170,40 @@ async def test_the_cluster_may_give_the_endpoint_its_certificate() -> None:
             task.cancel()
 
 
+RESIZE = "apiVersion: flexlet.io/v1alpha1\nkind: NodeResizeConfiguration\n"
+
+
+async def test_a_node_that_follows_its_machine_says_so() -> None:
+    """Both gates by one name; nothing of this host is touched."""
+    async with world() as there:
+        path = there.directory / "resize.yaml"
+        path.write_text(f"{RESIZE}onlinePolicy: none\n")
+        options = there.options(featureGates={"InPlaceNodeResourceResize": True})
+        options = msgspec.structs.replace(options, node_resize_config=path)
+        async with agent(options, CLOCK) as tasks:
+            node = await there.node()
+            resize = next(each for each in node["status"]["conditions"] if each["type"] == "NodeResize")
+            assert (resize["status"], resize["reason"]) == ("False", "Stable")
+            port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+            lines = (await there.page(port, "/metrics")).splitlines()
+            for line in (
+                'kubernetes_feature_enabled{name="NodeResourceHotPlug",stage="ALPHA"} 1',
+                'kubernetes_feature_enabled{name="NodeResourceHotUnPlug",stage="ALPHA"} 1',
+                'kubernetes_feature_enabled{name="OOMScoreRewrite",stage="BETA"} 1',
+                "flexlet_node_generation 1",
+                "flexlet_uevent_overruns_total 0",
+                "node_resize_resync_request_total 0",
+                "node_hot_unplug_request_total 0",
+            ):
+                assert line in lines
+            for task in tasks:
+                task.cancel()
+
+
 async def test_a_wrong_file_about_resizing_ends_the_agent_before_it_begins() -> None:
     async with world() as there:
         path = there.directory / "resize.yaml"
-        path.write_text("apiVersion: flexlet.io/v1alpha1\nkind: NodeResizeConfiguration\npollIntervall: 5s\n")
+        path.write_text(f"{RESIZE}pollIntervall: 5s\n")
         options = msgspec.structs.replace(there.options(), node_resize_config=path)
         message = r"resize\.yaml: pollIntervall: there is no such field; did you mean pollInterval\?"
         with pytest.raises(ConfigError, match=message):

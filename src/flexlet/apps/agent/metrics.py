@@ -9,6 +9,7 @@ from flexlet.core.kubeletconfig import uses
 from flexlet.core.node.settings import KUBELET_VERSION
 from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.gauges import Gauges
+from flexlet.engine.agent.resizing import counts
 from flexlet.engine.certificates import Keeper
 
 
@@ -24,6 +25,8 @@ def describe(around: Surroundings, node: Agent, client: Keeper | None, serving: 
 
     def refresh() -> None:
         found.refresh()
+        if around.resize.plug:
+            counts.show(meters, node.detecting)
         now = around.clock.now()
         for name, keeper in (("client", client), ("server", serving)):
             if keeper is not None and keeper.held is not None:

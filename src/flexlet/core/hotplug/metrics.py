@@ -20,7 +20,14 @@ VICTIMS: Final = Metric("flexlet_unplug_victims_total", "counter", ("reason",))
 REJECTIONS: Final = Metric("kubelet_admission_rejections_total", "counter", ("reason",))
 GENERATION: Final = Metric("flexlet_node_generation", "gauge")
 HALF_PLUGGED: Final = Metric("flexlet_node_half_plugged", "gauge", ("kind",))
-ALL: Final = (RESYNCS, RESYNC_ERRORS, UNPLUGS, UNPLUG_ERRORS, REQUESTS, ERRORS, VICTIMS, GENERATION, HALF_PLUGGED)
+DURATION: Final = Metric("flexlet_node_resize_duration_seconds", "histogram", ("phase",))
+"""``detect`` from the first sign of a change to its plan, ``terminate`` while pods end, ``apply`` all the rest."""
+UEVENTS: Final = Metric("flexlet_uevents_total", "counter", ("subsystem", "action"))
+OVERRUNS: Final = Metric("flexlet_uevent_overruns_total", "counter")
+ALL: Final = (
+    *(RESYNCS, RESYNC_ERRORS, UNPLUGS, UNPLUG_ERRORS, REQUESTS, ERRORS, VICTIMS),
+    *(GENERATION, HALF_PLUGGED, DURATION, UEVENTS, OVERRUNS),
+)
 """Those that are new; victims are also counted in `REJECTIONS`, which others count in, too."""
 
 CPU_MANAGER: Final = "cpu_manager_sync"

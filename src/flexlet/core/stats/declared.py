@@ -41,6 +41,7 @@ _PULL: Final = (1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 12
 _STATUS_SYNC: Final = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
 _ROTATION: Final = (60, 3600, 14400, 86400, 604800, 2592000, 7776000, 15552000, 31104000, 124416000)
 _REST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_FOLLOW: Final = (*_DEFAULT, 30.0, 60.0, 120.0)
 _HTTP: Final = ("method", "path", "server_type", "long_running")
 _OPERATION: Final = ("operation_type",)
 
@@ -146,7 +147,7 @@ _GAUGES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 _HISTOGRAMS: Final[dict[str, tuple[str, tuple[str, ...], tuple[float, ...]]]] = {
-    "flexlet_node_resize_duration_seconds": ("Seconds to follow the machine.", ("phase",), _DEFAULT),
+    "flexlet_node_resize_duration_seconds": ("Seconds to follow the machine.", ("phase",), _FOLLOW),
     "kubelet_certificate_manager_server_rotation_seconds": ("Age of certificates when replaced.", (), _ROTATION),
     "kubelet_cgroup_manager_duration_seconds": ("Seconds of work on cgroups.", _OPERATION, _DEFAULT),
     "kubelet_containers_per_pod_count": ("Containers per pod.", (), _exponential(1, 2, 5)),

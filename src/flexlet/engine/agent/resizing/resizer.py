@@ -32,7 +32,6 @@ from flexlet.ports.meters import Meters
 
 log: Final = logging.getLogger(__name__)
 
-DURATION: Final = "flexlet_node_resize_duration_seconds"
 _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _AGAIN_S: Final = 10.0
@@ -80,6 +79,7 @@ class NodeResizer:
     async def begin(self, machine: Machine, settings: ResizeSettings) -> Machine:
         """Go on from an earlier agent; the machine that all pods are held to until `run` follows."""
         await self._generations.open(machine, settings)
+        self._meters.set(metrics.GENERATION.name, value=self._generations.current.number)
         self._selfview.tell(machine=machine, resizing=self._at_rest())
         if self._generations.unfinished is not None or self._has_changed(machine):
             self.wish(machine, self._clock.monotonic())
@@ -157,12 +157,16 @@ class NodeResizer:
         """Whether all was done; not if the machine changed again after this size was published."""
         count(self._meters, metrics.begun(found))
         self._observe("detect", self._clock.monotonic() - seen_at)
-        began = self._clock.monotonic()
+        began, ending = self._clock.monotonic(), 0.0
         for step in found.steps:
+            at = self._clock.monotonic()
             await self._do(step, found, situation)
             if self._generations.unfinished is not None and self.interrupted():
                 return False
-        self._observe("apply", self._clock.monotonic() - began)
+            ending += self._clock.monotonic() - at if isinstance(step, steps.EndPods) else 0.0
+        self._observe("apply", self._clock.monotonic() - began - ending)
+        if found.victims:
+            self._observe("terminate", ending)
         return True
 
     async def _do(self, step: steps.ResizeStep, found: ResizePlan, situation: Situation) -> None:
@@ -212,4 +216,4 @@ class NodeResizer:
         return bool(difference.difference(self._generations.current.machine, machine))
 
     def _observe(self, phase: str, seconds: float) -> None:
-        self._meters.observe(DURATION, {"phase": phase}, seconds)
+        self._meters.observe(metrics.DURATION.name, {"phase": phase}, seconds)
