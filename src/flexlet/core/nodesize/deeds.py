@@ -4,9 +4,9 @@ import msgspec
 
 from flexlet.core.actions import ApiAction, DeleteObject, PatchObject
 from flexlet.core.nodesize import manifest, names, report
+from flexlet.core.nodesize.claims import Findings
 from flexlet.core.nodesize.hardware import Deed
 from flexlet.core.nodesize.objects import NodeSizeStatus
-from flexlet.core.nodesize.report import Findings
 from flexlet.core.nodesize.scene import Scene
 from flexlet.core.nodesize.sights import Balloon
 from flexlet.core.nodesize.sizes import Amounts

@@ -7,8 +7,8 @@ out, the finalizer holds the object, and the status says what to do.
 import msgspec
 
 from flexlet.core.nodesize import absence, deeds, names, sizes, surplus, taints, wanted
+from flexlet.core.nodesize.claims import Findings
 from flexlet.core.nodesize.deeds import Outcome
-from flexlet.core.nodesize.report import Findings
 from flexlet.core.nodesize.resizing import Resizing
 from flexlet.core.nodesize.scene import Scene
 from flexlet.core.nodesize.sizes import Amounts

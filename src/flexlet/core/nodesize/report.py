@@ -1,6 +1,6 @@
 """The status of a NodeSize, and the events that tell how it changed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -8,50 +8,20 @@ import msgspec
 from flexlet.api import age, decode
 from flexlet.api.meta import Condition
 from flexlet.core.actions import PatchObject, RecordEvent
-from flexlet.core.nodesize import names, sizes
+from flexlet.core.nodesize import claims, names, sizes
+from flexlet.core.nodesize.claims import Findings
 from flexlet.core.nodesize.objects import (
     BalloonSizes,
-    Base,
-    Enforced,
     LastResize,
-    MachineStatus,
     NodeSize,
     NodeSizeStatus,
     Progress,
     Result,
 )
 from flexlet.core.nodesize.scene import Scene
-from flexlet.core.nodesize.sizes import Amounts
 
 _ORDER: Final[tuple[Result, ...]] = ("", "Pending", "Deferred", "Refused", "Partial", "Granted")
 _UNDER_WAY: Final = frozenset({"Pending", "Deferred"})
-_BUSY: Final = frozenset({"Plugging", "Preparing", "Unplugging"})
-
-
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look at a node came to."""
-
-    base: Base
-    wanted: Amounts
-    progress: Mapping[str, Progress] = {}
-    short: Amounts = msgspec.field(default_factory=sizes.NOTHING.copy)
-    """How much the machine lacks of the effective size."""
-    missing: str = ""
-    """Why there is no balloon."""
-    drifted: frozenset[str] = frozenset()
-    problem: tuple[str, str] = ("", "")
-    """Reason and message, if nothing can be done for this node."""
-    machine: MachineStatus | None = None
-    enforced: Enforced | None = None
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """A condition to be."""
-
-    type: str
-    status: bool
-    reason: str
-    message: str = ""
 
 
 def status(scene: Scene, found: Findings, now: float) -> NodeSizeStatus:
@@ -78,7 +48,7 @@ def status(scene: Scene, found: Findings, now: float) -> NodeSizeStatus:
         base=found.base,
         machine=found.machine,
         enforced=found.enforced,
-        conditions=_conditions(scene, found, progress, now),
+        conditions=claims.conditions(scene, found, progress, now),
     )
 
 
@@ -184,104 +154,6 @@ def _moved(scene: Scene, record: Progress) -> bool:
         and record.resource in before.requested
         and before.requested[record.resource] == record.wanted
     ) or bool(scene.record(record.resource) and scene.record(record.resource) != record)
-
-
-def _conditions(
-    scene: Scene, found: Findings, progress: tuple[Progress, ...], now: float
-) -> tuple[Condition, ...]:
-    resizing = _resizing(found, progress, scene)
-    lacking = _insufficient(scene, found, progress)
-    over = any(scene.workload[r] > scene.effective[r] for r in sizes.RESOURCES)
-    verdict = scene.verdict
-    degraded = Claim("ModeDegraded", bool(verdict.reason), verdict.reason or "AsConfigured", verdict.message)
-    gone = Claim("BalloonMissing", bool(found.missing), "Missing" if found.missing else "Present", found.missing)
-    claims = [
-        resizing,
-        lacking,
-        gone,
-        Claim(
-            "Drifted",
-            bool(found.drifted),
-            "ResizedByOthers" if found.drifted else "AsRequested",
-            f"{', '.join(sorted(found.drifted))} was changed by somebody else" if found.drifted else "",
-        ),
-        Claim("Overcommitted", over, "WorkloadExceedsSize" if over else "Fits", _over(scene) if over else ""),
-        degraded,
-    ]
-    claims.insert(0, _ready(found, gone, resizing, lacking))
-    known = {condition.type: condition for condition in scene.size.status.conditions}
-    return tuple(_condition(claim, known.get(claim.type), scene, now) for claim in claims)
-
-
-def _ready(found: Findings, gone: Claim, resizing: Claim, lacking: Claim) -> Claim:
-    reason, message = found.problem
-    if reason:
-        return Claim("Ready", False, reason, message)
-    for claim in (gone, resizing, lacking):
-        if claim.status:
-            return Claim("Ready", False, claim.type if claim is not lacking else claim.reason, claim.message)
-    return Claim("Ready", True, "AsWanted")
-
-
-def _resizing(found: Findings, progress: Iterable[Progress], scene: Scene) -> Claim:
-    machine = found.machine
-    if machine is not None and machine.phase in _BUSY:
-        return Claim("Resizing", True, machine.phase, machine.message)
-    waiting = [r for r in progress if r.result in _UNDER_WAY]
-    if waiting:
-        reason = "Inflating" if any(r.direction == "Inflate" for r in waiting) else "Deflating"
-        wishes = ", ".join(f"{r.resource} {r.requested}" for r in waiting)
-        return Claim("Resizing", True, reason, f"balloon to {wishes}")
-    if any(not b.is_settled for b in scene.balloons):
-        return Claim("Resizing", True, "Settling", "the node has yet to take what the balloon asks for")
-    return Claim("Resizing", False, "Settled")
-
-
-def _insufficient(scene: Scene, found: Findings, progress: Iterable[Progress]) -> Claim:
-    bad = [r for r in progress if r.result in {"Deferred", "Refused", "Partial"}]
-    machine = found.machine.message if found.machine and found.machine.phase == "Refused" else ""
-    texts = [f"{r.resource}: {r.message}" for r in bad]
-    texts += [
-        f"{r}: the machine has {sizes.quantity(r, amount)} too little"
-        for r, amount in found.short.items()
-        if amount
-    ]
-    texts += [f"{r.resource}: lost, and there is no room for it now" for r in _owed(scene, progress, found)]
-    texts += [machine] if machine else []
-    if not texts:
-        return Claim("Insufficient", False, "Sufficient")
-    reasons = {r.result for r in bad}
-    reason = "Deferred" if "Deferred" in reasons else "Refused" if "Refused" in reasons else "PartiallyGranted"
-    return Claim("Insufficient", True, reason, "; ".join(texts))
-
-
-def _owed(scene: Scene, progress: Iterable[Progress], found: Findings) -> list[Progress]:
-    if not scene.balloons or found.drifted:
-        return []
-    allocated = scene.allocated
-    return [r for r in progress if r.result == "Granted" and allocated[r.resource] < found.wanted[r.resource]]
-
-
-def _over(scene: Scene) -> str:
-    parts = [
-        f"pods ask for {sizes.text(r, scene.workload[r])} of {sizes.quantity(r, max(0, scene.effective[r]))}"
-        for r in sizes.RESOURCES
-        if scene.workload[r] > scene.effective[r]
-    ]
-    return "; ".join(parts)
-
-
-def _condition(claim: Claim, before: Condition | None, scene: Scene, now: float) -> Condition:
-    value = "True" if claim.status else "False"
-    same = before is not None and before.status == value
-    return Condition(
-        type=claim.type,
-        status=value,
-        reason=claim.reason,
-        message=claim.message,
-        last_transition_time=before.last_transition_time if same and before else age.format_seconds(now),
-        observed_generation=scene.size.metadata.generation,
-    )
 
 
 def _gist(condition: Condition) -> tuple[str, str, str]:

@@ -11,14 +11,14 @@ from typing import Final
 
 import msgspec
 
-from flexlet.api import age
-from flexlet.core.nodesize import modes, sizes
-from flexlet.core.nodesize.objects import Direction, OnInsufficient, Progress, Result
+from flexlet.core.nodesize import modes, sides, sizes
+from flexlet.core.nodesize.objects import OnInsufficient, Progress, Result
+from flexlet.core.nodesize.records import Records
 from flexlet.core.nodesize.scene import Scene
+from flexlet.core.nodesize.sides import Side
 from flexlet.core.nodesize.sights import Balloon
 from flexlet.core.nodesize.sizes import GRAIN, RESOURCES, Amounts
 
-_ENDED: Final = frozenset({"Refused", "Partial"})
 _INFEASIBLE: Final = "Infeasible"
 
 
@@ -28,40 +28,6 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     sizes: dict[str, Amounts] = {}
     progress: dict[str, Progress] = {}
     wake_at: float | None = None
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One resource of the active balloon."""
-
-    resource: str
-    wanted: int
-    """By all balloons together."""
-    goal: int
-    """By this one."""
-    spec: int
-    allocated: int
-    room: int
-    """How much more fits, as far as the API shows."""
-    may_grow: int
-    """How much more `minEffective` leaves."""
-    record: Progress
-    is_current: bool
-    """Whether the record is about this wish."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether this wish has failed already."""
-        return self.is_current and self.record.result in _ENDED
-
-    @property
-    def need(self) -> int:
-        """How much more is wanted than is allocated."""
-        return self.goal - self.allocated
-
-    @property
-    def free(self) -> int:
-        """How much more it may have now."""
-        return min(self.room, self.may_grow)
 
 
 class Resizing:
@@ -76,58 +42,26 @@ class Resizing:
         now: float,
         drifted: Iterable[str] = (),
     ) -> None:
+        active = scene.active
         self.scene = scene
         self.policy = policy
         self.now = now
         self.drifted = frozenset(drifted)
-        self._shares = shares
-        active = scene.active
         self.balloon = active
-        self.sides = [] if active is None else [self._side(active, wanted, r) for r in RESOURCES]
-        self._ends: dict[str, Progress] = {}
+        self._shares = shares
+        goal = shares[active.uid] if active else wanted
+        self.sides = sides.of(scene, wanted, goal, self.drifted, now)
+        self._records = Records(scene, self.sides, self.drifted, now)
 
     def turn(self) -> Turn:
         """What to do now."""
         if self.balloon is None or any(b.allocated is None for b in self.scene.balloons):
-            return Turn(progress=self._records())
+            return Turn(progress=self._records.all())
         for step in (self._deflate, self._await_deflate, self._await_inflate, self._inflate):
             found = step(self.balloon)
             if found is not None:
                 return found
-        return Turn(progress=self._records())
-
-    def _side(self, active: Balloon, wanted: Amounts, r: str) -> Side:
-        scene, allocated = self.scene, (active.allocated or active.spec)[r]
-        others = sum(b.held[r] for b in scene.balloons[1:])
-        spare = scene.allocatable[r] - others - allocated
-        least = sizes.of(scene.size.spec.min_effective)[r]
-        record = scene.record(r)
-        is_current = (
-            record is not None
-            and (record.generation, record.request) == (scene.size.metadata.generation, scene.request)
-            and record.wanted == sizes.quantity(r, wanted[r])
-        )
-        fresh = Progress(
-            resource=r,
-            generation=scene.size.metadata.generation,
-            request=scene.request,
-            wanted=sizes.quantity(r, wanted[r]),
-            requested=sizes.quantity(r, active.spec[r]),
-            direction="Inflate" if wanted[r] > allocated else "Deflate",
-            result="Pending",
-            since=age.format_micro(self.now),
-        )
-        return Side(
-            resource=r,
-            wanted=wanted[r],
-            goal=active.spec[r] if r in self.drifted else self._shares[active.uid][r],
-            spec=active.spec[r],
-            allocated=allocated,
-            room=spare - scene.workload[r],
-            may_grow=spare - least,
-            record=record if record is not None and is_current else fresh,
-            is_current=is_current,
-        )
+        return Turn(progress=self._records.all())
 
     # ---- deflating
 
@@ -139,11 +73,11 @@ class Resizing:
         lowered = self._lowering(new, active)
         if self.scene.refusal and lowered:
             for side in lowered:
-                self._end(side, "Refused", "Deflate", self.scene.refusal)
-            return Turn(progress=self._records())
+                self._records.failed(side, "Refused", "Deflate", self.scene.refusal)
+            return Turn(progress=self._records.all())
         for side in lowered:
-            self._note(side, "Pending", "Deflate", requested=new[active.uid][side.resource])
-        return Turn(sizes=new, progress=self._records())
+            self._records.asked(side, "Deflate", new[active.uid][side.resource])
+        return Turn(sizes=new, progress=self._records.all())
 
     def _lowering(self, new: dict[str, Amounts], active: Balloon) -> list[Side]:
         target = new.get(active.uid, active.spec)
@@ -181,10 +115,10 @@ class Resizing:
         if active.pending == _INFEASIBLE and any(s.spec < s.allocated for s in self.sides):
             for side in self.sides:
                 if side.spec < side.allocated:
-                    self._end(side, "Refused", "Deflate", active.message)
+                    self._records.failed(side, "Refused", "Deflate", active.message)
             return self._set(active, {})
         is_waiting = any((b.allocated or b.spec)[r] > b.spec[r] for b in self.scene.balloons for r in RESOURCES)
-        return Turn(progress=self._records()) if is_waiting else None
+        return Turn(progress=self._records.all()) if is_waiting else None
 
     # ---- an inflate is under way
 
@@ -205,7 +139,7 @@ class Resizing:
             patience = max(patience, self.scene.size.spec.deadline_s)
         until = self._since(waiting) + patience
         if self.now < until:
-            return Turn(progress=self._records(), wake_at=until)
+            return Turn(progress=self._records.all(), wake_at=until)
         return self._withdraw(active, waiting, f"the node did not answer within {patience:g} s")
 
     def _denied(self, active: Balloon, waiting: list[Side]) -> Turn:
@@ -220,7 +154,7 @@ class Resizing:
         may_halve = self.policy == "Partial" and active.pending != _INFEASIBLE
         if may_halve and half >= GRAIN[side.resource] and side.record.attempts < self.scene.settings.halvings:
             less = side.allocated + half
-            self._note(side, "Pending", "Inflate", requested=less, attempts=side.record.attempts + 1)
+            self._records.asked(side, "Inflate", less, attempts=side.record.attempts + 1)
             return self._set(active, {side.resource: less})
         return self._withdraw(active, waiting, active.message)
 
@@ -233,63 +167,59 @@ class Resizing:
         if fitting and any(side not in fitting for side in waiting):
             return self._only(active, fitting, waiting)
         for side in waiting:
-            self._note(side, "Deferred", "Inflate", requested=side.spec, message=active.message)
-        return Turn(progress=self._records(), wake_at=until)
+            self._records.asked(side, "Inflate", side.spec, result="Deferred", message=active.message)
+        return Turn(progress=self._records.all(), wake_at=until)
 
     def _only(self, active: Balloon, chosen: list[Side], waiting: list[Side]) -> Turn:
         """Ask for some of what waits, or might; the rest comes later."""
         for side in {s.resource: s for s in (*waiting, *chosen)}.values():
             asked = side.goal if side in chosen and side.spec <= side.allocated else side.spec
-            self._note(side, "Pending", "Inflate", requested=asked if side in chosen else side.allocated)
+            self._records.asked(side, "Inflate", asked if side in chosen else side.allocated)
         wish = {s.resource: s.spec if s.spec > s.allocated else s.goal for s in chosen}
         return self._set(active, wish)
 
     def _withdraw(self, active: Balloon, waiting: list[Side], message: str) -> Turn:
         """Back to what is allocated: a wish that failed must not keep others out."""
         for side in waiting:
-            self._end(side, self._failed(side), "Inflate", message)
+            self._records.failed(side, self._failed(side), "Inflate", message)
         return self._set(active, {})
 
     # ---- nothing is under way
 
     def _inflate(self, active: Balloon) -> Turn | None:
-        sides = [s for s in self.sides if s.goal > s.spec and not s.is_over]
-        if not sides:
+        wishes = [s for s in self.sides if s.goal > s.spec and not s.is_over]
+        if not wishes:
             return None
         guard = self.scene.refusal or modes.may_inflate(active, self.scene.verdict)
         if guard:
-            for side in sides:
-                self._end(side, self._failed(side), "Inflate", guard)
-            return Turn(progress=self._records())
-        fitting = {s.resource: size for s in sides if (size := self._offer(s)) > s.allocated}
-        lacking = [s for s in sides if s.resource not in fitting]
+            for side in wishes:
+                self._records.failed(side, self._failed(side), "Inflate", guard)
+            return Turn(progress=self._records.all())
+        fitting = {s.resource: size for s in wishes if (size := self._offer(s)) > s.allocated}
+        lacking = [s for s in wishes if s.resource not in fitting]
         hopeful = [s for s in lacking if self._may_wait(s)]
         for side in lacking:
-            if side not in hopeful and not self._is_owed(side):
-                self._end(side, self._failed(side), "Inflate", self._no_room(side))
-        return self._ask(active, sides, fitting or {s.resource: s.goal for s in hopeful})
+            if side not in hopeful and not side.is_owed:
+                self._records.failed(side, self._failed(side), "Inflate", self._no_room(side))
+        return self._ask(active, wishes, fitting or {s.resource: s.goal for s in hopeful})
 
-    def _ask(self, active: Balloon, sides: list[Side], wish: dict[str, int]) -> Turn:
-        for side in sides:
+    def _ask(self, active: Balloon, wishes: list[Side], wish: dict[str, int]) -> Turn:
+        for side in wishes:
             if side.resource in wish:
-                self._note(side, "Pending", "Inflate", requested=wish[side.resource])
-        return self._set(active, wish) if wish else Turn(progress=self._records())
+                self._records.asked(side, "Inflate", wish[side.resource])
+        return self._set(active, wish) if wish else Turn(progress=self._records.all())
 
     def _offer(self, side: Side) -> int:
         """How big the balloon may try to be now."""
-        if self.policy == "Partial" or self._is_owed(side):
+        if self.policy == "Partial" or side.is_owed:
             reserve = self.scene.settings.critical_reserve[side.resource]
             grant = min(side.need, side.room - reserve, side.may_grow)
-            least = side.need if self._is_owed(side) else min(side.need, GRAIN[side.resource])
+            least = side.need if side.is_owed else min(side.need, GRAIN[side.resource])
             return side.allocated + grant if grant >= least else side.allocated
         return side.goal if side.need <= side.free else side.allocated
 
-    def _is_owed(self, side: Side) -> bool:
-        """Whether the balloon had this size already and lost it: it gets it back when there is room."""
-        return side.is_current and side.record.result == "Granted"
-
     def _may_wait(self, side: Side) -> bool:
-        return self.policy == "Defer" and side.need <= side.may_grow and not self._is_owed(side)
+        return self.policy == "Defer" and side.need <= side.may_grow and not side.is_owed
 
     # ---- what came of it
 
@@ -306,72 +236,12 @@ class Resizing:
             f" {sizes.quantity(side.resource, max(0, side.free))}"
         )
 
-    def _note(
-        self,
-        side: Side,
-        result: Result,
-        direction: Direction,
-        requested: int,
-        *,
-        attempts: int | None = None,
-        message: str = "",
-    ) -> None:
-        record = side.record
-        self._ends[side.resource] = msgspec.structs.replace(
-            record,
-            requested=sizes.quantity(side.resource, requested),
-            result=result,
-            direction=direction,
-            attempts=record.attempts if attempts is None else attempts,
-            message=message,
-            since=record.since if record.result != "Granted" else age.format_micro(self.now),
-        )
-
-    def _end(self, side: Side, result: Result, direction: Direction, message: str) -> None:
-        self._ends[side.resource] = msgspec.structs.replace(
-            side.record,
-            requested=sizes.quantity(side.resource, side.allocated),
-            result=result,
-            direction=direction,
-            missing=sizes.quantity(side.resource, max(0, side.need - max(0, side.free)) or max(0, side.need)),
-            message=message,
-        )
-
-    def _records(self) -> dict[str, Progress]:
-        """The records as they are after this turn; what has its size is granted."""
-        found: dict[str, Progress] = {}
-        for side in self.sides:
-            r = side.resource
-            if r in self._ends:
-                found[r] = self._ends[r]
-            elif r in self.drifted:
-                kept = self.scene.record(r)
-                found[r] = kept if kept is not None else side.record
-            elif side.goal == side.spec == side.allocated:
-                found[r] = self._granted(side)
-            else:
-                found[r] = side.record
-        return found
-
-    def _granted(self, side: Side) -> Progress:
-        return msgspec.structs.replace(
-            side.record,
-            requested=sizes.quantity(side.resource, side.spec),
-            result="Granted",
-            missing=sizes.quantity(side.resource, 0),
-            message="",
-        )
-
     def _set(self, active: Balloon, wish: dict[str, int]) -> Turn:
         """The active balloon with these sizes; all else is what is allocated."""
         allocated = active.allocated or active.spec
         new = {active.uid: {**allocated, **wish}}
-        return Turn(sizes=new, progress=self._records())
+        return Turn(sizes=new, progress=self._records.all())
 
-    def _since(self, sides: Iterable[Side]) -> float:
+    def _since(self, waiting: Iterable[Side]) -> float:
         """When the oldest of these wishes was first made."""
-        return min((_seconds(side.record.since) or self.now for side in sides), default=self.now)
-
-
-def _seconds(text: str) -> float:
-    return age.parse(text).timestamp() if text else 0.0
+        return min((side.since or self.now for side in waiting), default=self.now)

@@ -59,7 +59,8 @@ class NodeSight(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_native(self) -> bool:
         """Whether its agent is flexlet's own, or pretended by it."""
-        return names.AGENT in self.annotations or self.labels.get(HOLLOW_LABEL) == "true"
+        said = names.AGENT in self.annotations or names.GENERATION in self.annotations
+        return said or self.labels.get(HOLLOW_LABEL) == "true"
 
     def has_taint(self, key: str) -> bool:
         """Whether it carries a taint."""

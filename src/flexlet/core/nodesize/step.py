@@ -20,9 +20,9 @@ from flexlet.core.nodesize import (
     taints,
     wanted,
 )
+from flexlet.core.nodesize.claims import Findings
 from flexlet.core.nodesize.deeds import Outcome
 from flexlet.core.nodesize.objects import Base, Enforced, NodeSizeStatus, Progress
-from flexlet.core.nodesize.report import Findings
 from flexlet.core.nodesize.resizing import Resizing, Turn
 from flexlet.core.nodesize.scene import Scene
 from flexlet.core.nodesize.sights import Balloon
