@@ -18,7 +18,6 @@ from flexlet.adapters.sim.hostfiles import DiskFiles
 from flexlet.adapters.sim.machine import Machine
 from flexlet.adapters.sim.records import ContainerRecord
 from flexlet.adapters.sim.runtime import SimNode
-from flexlet.api.cpuset import CpuSet
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.gates import Gates
 from flexlet.core.hotplug.settings import ResizeSettings
@@ -42,6 +41,7 @@ from flexlet.testing.host import GIB, SimHost
 from flexlet.testing.lifeline import Lifeline
 from flexlet.testing.manifests import PostedRules, SimManifests
 from flexlet.testing.memory import MemoryCheckpoints, MemoryJournal, SimProber
+from flexlet.testing.reach import Reach
 
 ADDRESS: Final = "192.0.2.1"
 _RESPAWN_S: Final = 1.0
@@ -75,9 +75,9 @@ class SimulatedNode:
         self.host = options.hardware or SimHost(
             options.cpus, options.memory, numa=options.numa, cores=options.cores
         )
-        mems = str(CpuSet.of(range(max(1, len(options.numa)))))
-        machine = Machine(memory_total=options.memory, cpus=options.cpus, mems=mems)
+        machine = Machine()
         self.host.machine = machine
+        self.host.follow()
         self.sim = SimNode(cluster.clock, machine=machine, files=DiskFiles())
         self.checkpoints = MemoryCheckpoints()
         self.prober = SimProber()
@@ -85,6 +85,7 @@ class SimulatedNode:
         self.journal = MemoryJournal()
         self.meters = Meters()
         self.line = Lifeline()
+        self.reach = Reach(cluster.as_node(options.name))
         self.agent: Agent | None = None
         self._directory = directory
         self._tasks: asyncio.TaskGroup | None = None
@@ -188,7 +189,7 @@ class SimulatedNode:
             cgroups=cgroups,
             files=hold("files", PodDirectories(root, self._directory / "links", clock, mounts=False)),
             prober=self.prober,
-            cluster=hold("cluster", self.cluster.as_node(self.options.name)),
+            cluster=hold("cluster", self.reach.port),
             clock=clock,
             ledger=Ledger(hold("checkpoints", self.checkpoints)),
             host=self.host,

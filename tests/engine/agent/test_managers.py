@@ -7,7 +7,6 @@ from typing import Any, Final
 import msgspec
 import pytest
 from tests.engine.agent.test_crashes import Story, every_death
-from tests.engine.agent.test_staticpods import Deaf
 from tests.engine.agent.world import World, amounts, is_gone, is_ready, pod, world
 
 from flexlet.api.cpuset import CpuSet
@@ -337,21 +336,19 @@ def test_settings_that_cannot_work_here_are_told_at_once(tmp_path: Path) -> None
     assert "reserved-cpus: 0,9 is not a subset of online-cpus: 0-3" in str(error)
 
 
-async def _deaf(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def _deaf(directory: Path) -> None:
     async with world(directory, NODE) as there:
         own = await there.create("own", {"a": G2})
         await there.until("own", is_ready)
         manifest = {"apiVersion": "v1", "kind": "Pod", **pod("static", {"a": G1})}
         await there.node.kill()
         there.node.manifests.write("static.yaml", manifest)
-        deaf = Deaf(there.cluster.as_node(NODE.name))
-        with monkeypatch.context() as patched:
-            patched.setattr(there.cluster, "as_node", lambda _: deaf)
-            await there.node.start()
-            await settled(15)
+        there.node.reach.is_away = True
+        await there.node.start()
+        await settled(15)
         shared, entries = book(there)
         assert (shared, entries.pop(own), [each["a"] for each in entries.values()]) == ("0", {"a": "1-2"}, ["3"])
-        deaf.is_open = True
+        there.node.reach.is_away = False
         await settled(15)
         assert book(there)[1] == {own: {"a": "1-2"}} | entries
         await there.cluster.delete("own")
@@ -360,6 +357,6 @@ async def _deaf(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert book(there) == ("0-2", entries)
 
 
-def test_static_pods_that_go_ahead_take_nobodys_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_static_pods_that_go_ahead_take_nobodys_cpus(tmp_path: Path) -> None:
     """The API does not answer yet: who is in the file counts as there."""
-    run(_deaf(tmp_path, monkeypatch))
+    run(_deaf(tmp_path))
