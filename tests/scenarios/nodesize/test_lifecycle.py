@@ -266,3 +266,21 @@ def test_new_pods_can_be_kept_away_for_the_seconds_of_a_resize() -> None:
             assert await stage.taints() == []
 
     run(story())
+
+
+def test_the_same_size_wished_again_is_meant_for_the_machine_of_now() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            stage.start_controller()
+            size = {"target": {"effective": {"cpu": "8", "memory": "32Gi"}}}
+            await stage.apply(size, annotations={names.REQUESTED: "1"})
+            await stage.settle(3)
+            await stage.plug(19, 76)
+            await stage.settle(3)
+            assert (await stage.figures())["effective"] == (12, 48)
+            again = {"metadata": {"annotations": {names.REQUESTED: "2"}}}
+            await stage.sim.cluster.patch(SIZES, "", "n1", again)
+            await stage.settle(3)
+            assert (await stage.figures())["effective"] == (8, 32)
+
+    run(story())

@@ -105,6 +105,8 @@ class Base(KubeStruct, frozen=True, kw_only=True):
     """What the target came to when it was first seen; later changes of the machine are judged by it."""
 
     target: Target = Target()
+    request: str = ""
+    """The annotation flexlet.io/requested-at of that time."""
     allocatable: ResourceList = msgspec.field(default_factory=dict)
     balloon: ResourceList = msgspec.field(default_factory=dict)
     before: ResourceList = msgspec.field(default_factory=dict)

@@ -14,13 +14,14 @@ from flexlet.core.nodesize.sizes import Amounts
 def base(scene: Scene) -> Base:
     """What the target came to when it was first seen."""
     target, known = scene.size.spec.target or Target(), scene.size.status.base
-    if known is not None and known.target == target:
+    if known is not None and (known.target, known.request) == (target, scene.request):
         return known
     before = sizes.largest(scene.allocated, sizes.FLOOR)
     if not scene.balloons and known is not None:
         before = sizes.of(known.balloon, sizes.FLOOR)
     return Base(
         target=target,
+        request=scene.request,
         allocatable=sizes.listed(scene.allocatable),
         balloon=sizes.listed(_first(target, scene.allocatable, before)),
         before=sizes.listed(before),
