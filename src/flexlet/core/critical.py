@@ -19,10 +19,13 @@ API_SOURCE: Final = "api"
 
 def is_critical(pod: Pod) -> bool:
     """Whether the pod is static, mirrored, or of system priority."""
+    return is_static(pod) or (pod.spec.priority is not None and pod.spec.priority >= SYSTEM_CRITICAL_PRIORITY)
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod comes from the node's own files, or is the mirror of one that does."""
     annotations = pod.metadata.annotations
-    if annotations.get(SOURCE_ANNOTATION, API_SOURCE) != API_SOURCE or MIRROR_ANNOTATION in annotations:
-        return True
-    return pod.spec.priority is not None and pod.spec.priority >= SYSTEM_CRITICAL_PRIORITY
+    return annotations.get(SOURCE_ANNOTATION, API_SOURCE) != API_SOURCE or MIRROR_ANNOTATION in annotations
 
 
 def is_node_critical(pod: Pod) -> bool:

@@ -235,6 +235,64 @@ def test_the_oldest_is_asked_first_and_those_decided_or_gone_are_not_asked() -> 
     assert [each.pod.metadata.name for each in admission.undecided(world)] == ["also", "early", "late"]
 
 
+BALLOON: dict[str, Any] = {"namespace": "kube-system", "labels": {"flexlet.io/balloon": "true"}}
+
+
+def balloon(size: str, **spec: Any) -> NodePod:
+    return named("balloon", pod(container("balloon", size, size), **spec), **BALLOON)
+
+
+def test_balloons_come_last_and_who_was_here_before_comes_first() -> None:
+    """Otherwise a newcomer would get what somebody holds who is asked after it."""
+    old, young = ({"creation_timestamp": f"2026-01-0{day}T00:00:00Z"} for day in (1, 2))
+    held = of_spec(pod(SMALL))
+    waiting = [
+        PodRecord(pod=named("new-balloon", pod(SMALL), **BALLOON, **old)),
+        PodRecord(pod=named("new", pod(SMALL), **young)),
+        PodRecord(pod=named("balloon", pod(SMALL), **BALLOON, **old), allocation=held),
+        PodRecord(pod=named("here", pod(SMALL), **young), allocation=held),
+    ]
+    world = World(setup=HERE, pods={each.uid: each for each in waiting})
+    found = [each.pod.metadata.name for each in admission.undecided(world)]
+    assert found == ["here", "balloon", "new", "new-balloon"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_balloon_is_let_in_with_what_is_left(known: bool) -> None:
+    """2 CPUs and 4Gi, of which 500m and 3Gi are taken: it gets no more, and never less than it must have."""
+    given = balloon("1,2Gi", **CRITICAL)
+    record = PodRecord(pod=given, allocation=of_spec(given) if known else None)
+    for taken, left in (("500m,3Gi", "1,1Gi"), ("1500m,1Gi", "500m,2Gi"), ("100m,4080Mi", "1,16Mi")):
+        other = there("other", pod(container("c", taken)))
+        world = World(setup=HERE, pods={each.uid: each for each in (record, other)})
+        assert admission.ask(record, world) == Admitted(of_spec(balloon(left)))
+
+
+def test_a_balloon_for_which_there_is_nothing_at_all_is_refused_once_and_else_stays() -> None:
+    given, full = balloon("1,2Gi"), there("other", pod(container("c", "500m,4Gi")))
+    new, known = PodRecord(pod=given), PodRecord(pod=given, allocation=of_spec(given))
+    world = World(setup=HERE, pods={full.uid: full})
+    assert admission.ask(new, world) == short("memory", 16 << 20, 4 << 30, 4 << 30)
+    assert admission.ask(known, world) == Admitted(of_spec(balloon("1,16Mi")))
+
+
+def test_a_balloon_is_let_in_under_pressure() -> None:
+    """It uses nothing, and without it others would be let in."""
+    given = balloon("1,1Gi")
+    assert asked(given, pressures=("DiskPressure",)) == Admitted(of_spec(given))
+
+
+def test_a_balloon_does_not_make_way_for_a_critical_pod() -> None:
+    """Scenario 20: 500m and nothing free; who is not a balloon pays, and if nobody can, it is refused."""
+    critical = pod(container("c", "500m,64Mi"), **CRITICAL)
+    held, web = there("balloon", balloon("1500m,1Gi")), there("web", pod(container("c", "500m,64Mi")))
+    held = replace(held, pod=balloon("1500m,1Gi"))
+    assert asked(critical, held, web) == Preempting((PodUid("uid-web"),))
+    larger = there("balloon", balloon("2,1Gi"))
+    larger = replace(larger, pod=balloon("2,1Gi"))
+    assert isinstance(asked(critical, larger), Rejected)
+
+
 def test_pod_level_resources_need_their_gate() -> None:
     given = pod(SMALL, resources=ResourceRequirements(requests={"cpu": Quantity.parse("1")}))
     off = Gates({**HERE.gates.enabled, "PodLevelResources": False})

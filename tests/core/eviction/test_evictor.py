@@ -1,3 +1,4 @@
+from msgspec.structs import replace
 from tests.core.eviction.candidates import MIB, NOW, below, candidate, fs
 
 from flexlet.core.actions import RecordEvent
@@ -117,6 +118,18 @@ def test_critical_pods_stay() -> None:
     assert made.decide([CRITICAL], alive(CRITICAL), NOW) == Decision(events=(TOLD,))
     made.learn(memory(50, NOW + 10), NOW + 10)
     assert evicted(made.decide([CRITICAL, MODEST], alive(CRITICAL, MODEST), NOW + 10)) == ["uid-modest"]
+
+
+def test_balloons_stay() -> None:
+    """Whatever they use, and also if they break limits of their own: it would only give room to others."""
+    found = candidate("balloon", 500, limits=",,ephemeral-storage=1Mi", logs=fs(2))
+    meta = replace(found.pod.metadata, namespace="kube-system", labels={"flexlet.io/balloon": "true"})
+    balloon = replace(found, pod=replace(found.pod, metadata=meta))
+    made = evictor(HARD)
+    made.learn(memory(50), NOW)
+    assert made.decide([balloon], alive(balloon), NOW) == Decision(events=(TOLD,))
+    made.learn(memory(50, NOW + 10), NOW + 10)
+    assert evicted(made.decide([balloon, MODEST], alive(balloon, MODEST), NOW + 10)) == ["uid-modest"]
 
 
 def test_soft_thresholds_leave_time() -> None:

@@ -81,7 +81,9 @@ def tenant(
     containers: tuple[Container, ...] = (),
 ) -> Tenant:
     """A pod with one container ``c`` that runs; smaller `age` is older, the name is also the uid."""
-    made = pods.pod(*(containers or (pods.container("c", requests, limits),)), priority=priority)
+    name_of_class = "flexlet-balloon" if balloon else ""
+    given = containers or (pods.container("c", requests, limits),)
+    made = pods.pod(*given, priority=priority, priority_class=name_of_class)
     meta = ObjectMeta(
         name=name,
         namespace="default",

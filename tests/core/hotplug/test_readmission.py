@@ -8,13 +8,13 @@ from tests import pods
 from tests.core.hotplug import nodes
 
 from flexlet.api.pod import ResourceList
-from flexlet.core.hotplug.balloons import FLOOR
 from flexlet.core.hotplug.readmission import Readmission, in_order, readmitted
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import view
 from flexlet.core.resize.allocation import Allocation, applied
+from flexlet.core.resize.balloons import FLOOR
 from flexlet.core.resources.amounts import as_integers, total
 
 TABLE = nodes.table("victims.yaml")

@@ -1,8 +1,10 @@
 """What pods ask of the managers."""
 
 import pytest
+from msgspec.structs import replace
 from tests.pods import container, pod
 
+from flexlet.api.meta import ObjectMeta
 from flexlet.api.pod import Pod
 from flexlet.core.managers.claims import ContainerClaim, PodClaim, claim
 
@@ -27,6 +29,11 @@ GUARANTEED = container("main", "2,1Gi", "2,1Gi")
 def test_only_guaranteed_pods_have_something_of_their_own(asked: Pod, cpus: int, memory: dict[str, int]) -> None:
     """CPUs only in whole numbers; nothing for pods whose resources are those of the pod."""
     assert claim(asked).containers == (ContainerClaim(name="main", cpus=cpus, memory=memory),)
+
+
+def test_a_balloon_has_nothing_of_its_own() -> None:
+    meta = ObjectMeta(namespace="kube-system", labels={"flexlet.io/balloon": "true"})
+    assert claim(replace(pod(GUARANTEED), metadata=meta)).containers == (ContainerClaim(name="main"),)
 
 
 def test_containers_are_in_the_order_in_which_they_start() -> None:

@@ -9,6 +9,7 @@ from tests.pods import amounts, container, pod, reported
 from flexlet.api.meta import ObjectMeta
 from flexlet.api.pod import Pod, PodStatus, Toleration
 from flexlet.api.units import PodUid
+from flexlet.core.cgroups.settings import CgroupSettings
 from flexlet.core.resize import neighbours
 from flexlet.core.resize.admit import RULES, NodeFacts, Wish, admit
 from flexlet.core.resize.allocation import NOTHING, of_spec
@@ -89,6 +90,50 @@ def test_a_balloon_never_preempts() -> None:
     asked = wish(priority=2_000_000_000)
     balloon = replace(asked.pod, metadata=replace(asked.pod.metadata, labels={"flexlet.io/balloon": "true"}))
     assert admit(replace(asked, pod=balloon), NODE) == FULL
+
+
+def balloon(held: str, wanted: str, *, guaranteed: bool = False, priority: int = 1_000_000_000) -> Wish:
+    sizes = [pod(container("c", each, each if guaranteed else ""), priority=priority) for each in (held, wanted)]
+    desired = replace(sizes[1], status=PodStatus(qos_class="Guaranteed" if guaranteed else "Burstable"))
+    meta = ObjectMeta(name="b", uid="b", namespace="kube-system", labels={"flexlet.io/balloon": "true"})
+    return Wish(replace(desired, metadata=meta), of_spec(sizes[0]), OTHERS)
+
+
+SWAPPING = NodeRules(cgroups=CgroupSettings(memory_swap_behavior="LimitedSwap"))
+STATIC = NodeRules(cpu_manager_policy="static", memory_manager_policy="Static")
+SHORT = "Node didn't have enough resource: memory, requested: 1610612736, used: 1073741824, capacity: 2147483648"
+
+
+@pytest.mark.parametrize("priority", [1_000_000_000, 2_000_001_000])
+@pytest.mark.parametrize(
+    ("asked", "node", "verdict"),
+    [
+        # W + B > A in memory, and what is given back does not cure it.
+        (("1,3Gi", "500m,2Gi"), NODE, Granted()),
+        (("1,1Gi", "500m,1Gi"), replace(NODE, pressures=("DiskPressure", "PIDPressure")), Granted()),
+        (("1,1Gi", "500m,1Gi"), replace(NODE, shutting_down=True), Granted()),
+        (("1,1Gi", "500m,512Mi"), replace(NODE, rules=SWAPPING), Granted()),
+        (("500m,512Mi", "500m,1Gi"), replace(NODE, pressures=("DiskPressure",)), Granted()),
+        (("500m,1Gi", "500m,1536Mi"), NODE, Deferred("OutOfmemory", SHORT)),
+        # One unit: what does not fit holds up what would be given back.
+        (("500m,1Gi", "100m,1536Mi"), NODE, Deferred("OutOfmemory", SHORT)),
+        (
+            ("1,1Gi", "500m,1Gi"),
+            replace(NODE, rules=NodeRules(platform="windows")),
+            Infeasible("windows", "In-place pod resize is not supported on Windows"),
+        ),
+    ],
+)
+def test_a_balloon_that_gives_back_is_always_granted(
+    asked: tuple[str, str], node: NodeFacts, verdict: Verdict, priority: int
+) -> None:
+    assert admit(balloon(*asked, priority=priority), node) == verdict
+
+
+def test_static_managers_let_a_guaranteed_balloon_give_back() -> None:
+    node = replace(NODE, rules=STATIC)
+    assert admit(balloon("1,1Gi", "500m,512Mi", guaranteed=True), node) == Granted()
+    assert isinstance(admit(balloon("100m,1Gi", "500m,1Gi", guaranteed=True), node), Infeasible)
 
 
 def test_neighbours_count_with_the_larger_of_allocated_and_actual() -> None:

@@ -169,7 +169,8 @@ def test_gated_and_foreign_pods_are_left_alone() -> None:
 
 def test_preemption_ends_the_least_important_and_never_a_balloon() -> None:
     low = pod("low", cpu="3", on="a", priority=1)
-    balloon = pod("balloon", cpu="3", on="b", priority=0, labels={"flexlet.io/balloon": "true"})
+    labels = {"flexlet.io/balloon": "true"}
+    balloon = pod("balloon", cpu="3", on="b", priority=0, labels=labels, namespace="kube-system")
     plan = plan_for(node("a"), node("b"), low, balloon, pod("p", cpu="2", priority=100))
     assert plan == Plan((Preempt("uid-p", "default", "p", "a", (("default", "low", "uid-low"),)),))
     only_balloon = plan_for(node("b"), balloon, pod("p", cpu="2", priority=100))

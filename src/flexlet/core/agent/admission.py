@@ -3,7 +3,11 @@
 The kubelet's checks in its order; the first refusal wins. A rejected pod is Failed with the word of the check as
 its reason and never touches the runtime. Pods are asked in the order of their creation; neighbours count with
 what they were granted. A pod that was let in before stays, whatever became of the node meanwhile: an agent that
-restarts touches nothing that runs. (Kubernetes 1.36.3 asks again, and ends who no longer fits.)
+restarts touches nothing that runs. (Kubernetes 1.36.3 asks again, and ends who no longer fits.) So those are asked
+first: what they hold is nobody else's.
+
+Balloons come after the others and take what is left: one that is too large for that is let in all the same, and
+smaller (balloon.md §5.7). Nobody has to go because a balloon is older.
 
 The resource managers are asked in the middle; if a later check refuses, nothing of the pod is in their books.
 
@@ -21,13 +25,15 @@ from flexlet.core.agent.containers import security, sysctls
 from flexlet.core.agent.observations import API
 from flexlet.core.agent.record import REJECTED, UNDECIDED, PodRecord
 from flexlet.core.agent.world import World, active
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.critical import is_critical
 from flexlet.core.managers.state import Managers, Refusal
-from flexlet.core.resize import admit, neighbours, preemption, room
+from flexlet.core.resize import admit, balloons, neighbours, preemption, room
 from flexlet.core.resize.allocation import Allocation, applied, of_spec
 from flexlet.core.resize.neighbours import Neighbour
 from flexlet.core.resize.verdict import Preempting
 from flexlet.core.resources import effective, fit
+from flexlet.core.resources.amounts import as_integers
 from flexlet.core.resources.names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended
 from flexlet.core.scheduling import filters, nodeaffinity
 from flexlet.core.scheduling.pods import host_ports
@@ -75,28 +81,45 @@ Check = Callable[[Asked], Rejected | Preempting | None]
 
 
 def undecided(world: World) -> list[PodRecord]:
-    """Those at the door, the oldest first."""
+    """Those at the door: who was here before, then newcomers; balloons last, and else the oldest first."""
     found = [
         record
         for record in world.pods.values()
         if record.admission == UNDECIDED and record.granted is None and not record.gone
     ]
-    return sorted(found, key=lambda r: (r.pod.metadata.creation_timestamp or "", r.pod.metadata.name))
+    return sorted(found, key=_turn)
+
+
+def _turn(record: PodRecord) -> tuple[bool, bool, str, str]:
+    meta = record.pod.metadata
+    return record.allocation is None, is_balloon(record.pod), meta.creation_timestamp or "", meta.name
 
 
 def ask(record: PodRecord, world: World) -> Verdict:
     """The node's answer to one pod."""
+    gates, others = world.setup.gates, _others(record, world)
     if record.allocation is not None:
-        return Admitted(record.allocation, managing.placed_again(record, record.allocation, world))
-    gates = world.setup.gates
-    allocation = of_spec(record.pod, gates)
-    asked = Asked(applied(record.pod, allocation, gates), record, world, _others(record, world))
+        kept = _fitted(record, record.allocation, others, world)
+        return Admitted(kept, managing.placed_again(record, kept, world))
+    allocation = _fitted(record, of_spec(record.pod, gates), others, world)
+    asked = Asked(applied(record.pod, allocation, gates), record, world, others)
     if (refusal := _first(BEFORE_PLACING, asked)) is not None:
         return refusal
     placed = managing.placed(asked.pod, world)
     if isinstance(placed, Refusal):
         return Later() if managing.may_leave(world) else Rejected(placed.reason, placed.message, by_managers=True)
     return _first(AFTER_PLACING, asked) or Admitted(allocation, placed)
+
+
+def _fitted(record: PodRecord, allocation: Allocation, others: tuple[Neighbour, ...], world: World) -> Allocation:
+    """The allocation, or as much of it as there is room for if it is a balloon's."""
+    if not is_balloon(record.pod):
+        return allocation
+    pod = applied(record.pod, allocation, world.setup.gates)
+    used = neighbours.used(others)
+    for name, amount in as_integers(balloons.smallest(pod)).items():
+        used[name] = used.get(name, 0) + amount
+    return balloons.filled((pod,), world.setup.allocatable, used).get(record.uid, allocation)
 
 
 def _first(checks: tuple["Check", ...], asked: Asked) -> Rejected | Preempting | None:
@@ -169,7 +192,7 @@ def _general(asked: Asked) -> Rejected | Preempting | None:
     rest = next((found for check in _PLACE if (found := check(asked)) is not None), None)
     if not short or (rest is not None and is_critical(asked.pod)):
         return rest
-    if is_critical(asked.pod) and not neighbours.is_balloon(asked.pod):
+    if is_critical(asked.pod) and not is_balloon(asked.pod):
         return _make_way(asked, short)
     return Rejected(f"OutOf{short[0].resource}", room.out_of(short[0]))
 

@@ -4,7 +4,8 @@ Measuring is done by others, in two steps because only the first is cheap: `lear
 and answers whether pods have to be looked at; `decide` takes the pods and ends at most one of them. Then the node
 waits until that pod is gone, or half a minute, before the next one pays. For disks the node first gives back what
 is its own (`Decision.reclaim`: ended containers, unused images) and says with `reclaimed` what that brought.
-Critical pods are never evicted: they would not come back.
+Critical pods are never evicted: they would not come back. Nor are balloons: it would bring nothing but room that
+somebody decided not to give.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,6 +15,7 @@ import msgspec
 
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent.record import Ending
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.critical import is_critical
 from flexlet.core.eviction import messages, watch
 from flexlet.core.eviction.ranking import Candidate, ranked
@@ -115,7 +117,7 @@ class Evictor:
         if reclaim and not self._reclaimed:
             return Decision(reclaim=reclaim, events=(told,))
         order = ranked(candidates, threshold.signal, own_image_fs=self._settings.own_image_fs)
-        victim = next((each for each in order if not is_critical(each.pod)), None)
+        victim = next((each for each in order if not _is_spared(each)), None)
         if victim is None:
             return Decision(events=(told,))
         return self._ending([(victim, self._eviction(victim, threshold))], now, () if reclaim else (told,))
@@ -125,7 +127,7 @@ class Evictor:
         found = []
         for each in candidates if self._settings.local_storage else ():
             broken = breach(each, own_image_fs=self._settings.own_image_fs)
-            if broken is not None and not is_critical(each.pod):
+            if broken is not None and not _is_spared(each):
                 ending = Ending(reason=messages.REASON, message=broken.message, grace_s=_GRACE_S)
                 found.append((each, Eviction(uid=each.pod.metadata.uid, signal=broken.signal, ending=ending)))
         return found
@@ -161,6 +163,10 @@ class Evictor:
             return CONTAINERS, IMAGES
         shared = signal in (NODEFS_AVAILABLE, NODEFS_INODES) and not self._settings.own_image_fs
         return (CONTAINERS, IMAGES) if shared else ()
+
+
+def _is_spared(candidate: Candidate) -> bool:
+    return is_critical(candidate.pod) or is_balloon(candidate.pod)
 
 
 def _node_event(node: str, message: str) -> RecordEvent:

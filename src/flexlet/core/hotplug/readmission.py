@@ -17,10 +17,11 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import ResourceList
-from flexlet.core.hotplug import balloons, victims
+from flexlet.core.hotplug import victims
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
+from flexlet.core.resize import balloons
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources import fit
 from flexlet.core.resources.amounts import as_integers

@@ -9,8 +9,8 @@ from flexlet.core.agent.admission import is_leaving
 from flexlet.core.agent.containers.sandbox import as_allocated
 from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.agent.world import World, active
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.critical import is_critical
-from flexlet.core.resize.neighbours import is_balloon
 from flexlet.core.resources.effective import pod_requests
 from flexlet.core.resources.qos import recorded_qos_class
 

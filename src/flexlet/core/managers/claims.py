@@ -2,7 +2,8 @@
 
 Only Guaranteed pods get anything of their own: whole CPUs if a container asks for a whole number of them, and NUMA
 memory. Everybody else shares. So do pods with resources of their own (``spec.resources``): how those would be cut
-up among containers is a feature that Kubernetes 1.36 has off.
+up among containers is a feature that Kubernetes 1.36 has off. So do balloons: CPUs and NUMA memory of their own
+would be lost to everybody, and no resize could give them back.
 """
 
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from flexlet.api.pod import Container, Pod, ResourceList
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.resources.effective import has_pod_level_resources
 from flexlet.core.resources.names import CPU, MEMORY, is_hugepages
 from flexlet.core.resources.qos import GUARANTEED, recorded_qos_class
@@ -37,7 +39,7 @@ class PodClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 def claim(pod: Pod) -> PodClaim:
     """The claim of a pod whose resources are those that were allocated to it."""
-    own = recorded_qos_class(pod) == GUARANTEED and not has_pod_level_resources(pod)
+    own = recorded_qos_class(pod) == GUARANTEED and not has_pod_level_resources(pod) and not is_balloon(pod)
     first = tuple(
         _claim(each, "sidecar" if each.is_sidecar else "init", own=own) for each in pod.spec.init_containers
     )

@@ -5,7 +5,11 @@ taints, devices ...) can be put between them by the caller. Every refusal but In
 Deferred.
 
 A critical pod without room is not deferred: other pods are preempted for it. flexlet grants it only once they are
-gone, so that allocations never exceed the node. A balloon never preempts, whatever its priority.
+gone, so that allocations never exceed the node.
+
+A balloon never preempts, whatever its priority. It uses nothing, so pressure is no reason against another size of
+it, and one that only gives back is granted always: on a node that promised too much, under static managers, with
+swap (balloon.md §4). Only what a kernel or a gate does not let happen at all stays impossible.
 """
 
 from collections.abc import Callable
@@ -14,12 +18,14 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import Pod, ResourceList
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.critical import is_critical
 from flexlet.core.resize import infeasible, neighbours, preemption, room
-from flexlet.core.resize.allocation import Allocation
+from flexlet.core.resize.allocation import Allocation, applied
 from flexlet.core.resize.infeasible import NodeRules
 from flexlet.core.resize.neighbours import Neighbour
 from flexlet.core.resize.verdict import Deferred, Granted, Infeasible, Preempting, Refusal, Verdict
+from flexlet.core.resources import effective
 from flexlet.core.resources.qos import BEST_EFFORT, recorded_qos_class
 
 EVICTED: Final = "Evicted"
@@ -51,12 +57,13 @@ Rule = Callable[[Wish, NodeFacts], Refusal | None]
 
 def feasible(wish: Wish, node: NodeFacts) -> Infeasible | None:
     """Whether the node could ever do it."""
-    return infeasible.refusal(wish.pod, wish.allocation, node.rules)
+    rules = infeasible.ALWAYS if gives_back(wish, node) else infeasible.RULES
+    return infeasible.refusal(wish.pod, wish.allocation, node.rules, rules)
 
 
 def unpressed(wish: Wish, node: NodeFacts) -> Deferred | None:
     """Under pressure only critical pods change; memory pressure alone holds back only BestEffort ones."""
-    if not node.pressures or is_critical(wish.pod):
+    if not node.pressures or is_critical(wish.pod) or is_balloon(wish.pod):
         return None
     if node.pressures == (MEMORY_PRESSURE,) and _bears_memory_pressure(wish.pod):
         return None
@@ -70,7 +77,7 @@ def fits(wish: Wish, node: NodeFacts) -> Refusal | None:
     if not short:
         return None
     refusal = room.refusal(short)
-    if isinstance(refusal, Infeasible) or neighbours.is_balloon(wish.pod) or not is_critical(wish.pod):
+    if isinstance(refusal, Infeasible) or is_balloon(wish.pod) or not is_critical(wish.pod):
         return refusal
     missing = {each.resource: each.requested - (each.capacity - each.used) for each in short}
     preemptor = neighbours.neighbour(wish.pod, wish.allocation, node.rules.gates)
@@ -78,9 +85,17 @@ def fits(wish: Wish, node: NodeFacts) -> Refusal | None:
     return refusal if chosen is None else Preempting(chosen)
 
 
-def staying(_: Wish, node: NodeFacts) -> Deferred | None:
+def gives_back(wish: Wish, node: NodeFacts) -> bool:
+    """Whether it is a balloon that asks for no more of anything."""
+    if not is_balloon(wish.pod):
+        return False
+    held = effective.pod_requests(applied(wish.pod, wish.allocation, node.rules.gates))
+    return not room.increases(effective.pod_requests(wish.pod), held)
+
+
+def staying(wish: Wish, node: NodeFacts) -> Deferred | None:
     """A node that shuts down changes nothing any more."""
-    if not node.shutting_down:
+    if not node.shutting_down or gives_back(wish, node):
         return None
     return Deferred(NODE_SHUTDOWN, "Pod was rejected as the node is shutting down.")
 

@@ -44,9 +44,12 @@ class NodeRules(msgspec.Struct, frozen=True, kw_only=True):
 Rule = Callable[[Pod, Allocation, NodeRules], Infeasible | None]
 
 
-def refusal(pod: Pod, allocation: Allocation, rules: NodeRules) -> Infeasible | None:
-    """The first rule that the wish breaks, None if it is feasible."""
-    return next((found for rule in RULES if (found := rule(pod, allocation, rules))), None)
+def refusal(
+    pod: Pod, allocation: Allocation, rules: NodeRules, asked: tuple[Rule, ...] | None = None
+) -> Infeasible | None:
+    """The first rule that the wish breaks, None if it is feasible; all rules are asked unless some are named."""
+    asked = RULES if asked is None else asked
+    return next((found for rule in asked if (found := rule(pod, allocation, rules))), None)
 
 
 def restarts_for(container: Container, resource: str) -> bool:
@@ -100,6 +103,8 @@ def _static_memory(pod: Pod, allocation: Allocation, rules: NodeRules) -> Infeas
     return Infeasible("guaranteed_pod_memory_manager_static_policy", message)
 
 
+ALWAYS: Final[tuple[Rule, ...]] = (_unsupported,)
+"""What nobody can do, not even a balloon that gives back."""
 RULES: Final[tuple[Rule, ...]] = (_unsupported, _swapping, _pod_level_off, _static_cpus, _static_memory)
 
 

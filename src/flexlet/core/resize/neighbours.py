@@ -10,12 +10,12 @@ import msgspec
 
 from flexlet.api.pod import Pod
 from flexlet.api.units import PodUid
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.critical import is_critical
 from flexlet.core.gates import Gates
 from flexlet.core.resize.allocation import DEFAULT_GATES, Allocation, applied
 from flexlet.core.resources import amounts, statusaware
 from flexlet.core.resources.qos import recorded_qos_class
-from flexlet.core.scheduling.pods import BALLOON_LABEL
 
 
 class Neighbour(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +65,3 @@ def used(neighbours: Iterable[Neighbour]) -> dict[str, int]:
 def shrank(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
     """Whether cpu or memory became free."""
     return any(after.get(name, 0) < before.get(name, 0) for name in ("cpu", "memory"))
-
-
-def is_balloon(pod: Pod) -> bool:
-    """Whether the pod only keeps room of the node away from others."""
-    return pod.metadata.labels.get(BALLOON_LABEL) == "true"

@@ -5,11 +5,11 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import Pod
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.resources import amounts, effective, statusaware
 from flexlet.core.scheduling import terms
 from flexlet.core.scheduling.terms import Term
 
-BALLOON_LABEL: Final = "flexlet.io/balloon"
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 HostPort = tuple[str, str, int]
@@ -69,7 +69,7 @@ def placed(pod: Pod, node: str = "") -> PlacedPod:
         owner=_controller(pod),
         ports=host_ports(pod),
         anti_affinity=terms.required(pod, "podAntiAffinity"),
-        balloon=pod.metadata.labels.get(BALLOON_LABEL) == "true",
+        balloon=is_balloon(pod),
         terminating=pod.metadata.deletion_timestamp is not None,
         started=pod.status.start_time or "",
     )

@@ -1,4 +1,4 @@
-"""Balloons make room when the machine shrinks, as far as they can, before anybody else has to.
+"""Balloons make room when a node has too little, as far as they can, before anybody else has to.
 
 A balloon is a pod that only keeps room away from others, so making it smaller harms nobody. Each of its containers
 keeps a little (balloon.md §3.2): nothing at all would be another QoS class, which a resize must not bring about. A
