@@ -113,3 +113,36 @@ async def test_one_object_cannot_flood_the_store() -> None:
     await recorder.record(event(reason="too soon"))
     await recorder.record(event(name="other", uid="v"))
     assert len(cluster.all("events")) == 27
+
+
+class Returning(FakeClock):
+    """A clock on which the server is back after so many pauses."""
+
+    def __init__(self, cluster: FakeCluster, pauses: int) -> None:
+        super().__init__()
+        self._cluster = cluster
+        self._pauses = pauses
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        if len(self.slept) == self._pauses:
+            self._cluster.refuse.clear()
+
+
+async def test_whoever_has_the_time_asks_a_server_out_of_reach_again() -> None:
+    """The event says when it happened, not when it could be told."""
+    cluster = FakeCluster()
+    cluster.refuse["create"] = status.failure(503, "ServiceUnavailable", "nobody is there")
+    clock = Returning(cluster, 3)
+    await Recorder(cluster, clock).record(event(), patiently=True)
+    assert clock.slept == [10.0] * 3
+    assert [each["firstTimestamp"] for each in cluster.all("events")] == ["1970-01-12T13:46:40Z"]
+
+
+async def test_patience_ends_after_two_minutes_and_with_a_refusal() -> None:
+    cluster = FakeCluster()
+    for code, pauses in ((503, 11), (403, 0)):
+        clock = FakeClock()
+        cluster.refuse["create"] = status.failure(code, "No", "no")
+        await Recorder(cluster, clock).record(event(), patiently=True)
+        assert (cluster.all("events"), len(clock.slept)) == ([], pauses)

@@ -3,6 +3,7 @@
 An object may be the subject of a flood ("Created pod: ..." ten thousand times), and events share a store with
 what matters. So, as client-go does it: from the tenth different message of one reason about one object on, they
 are counted under one event, and an object gets twenty-five events at once and then one every five minutes.
+Whoever can wait asks a server that is out of reach again, twelve times in two minutes.
 """
 
 from collections import OrderedDict
@@ -20,6 +21,9 @@ _REMEMBERED: Final = 4096
 _BURST: Final = 25
 _REFILL_S: Final = 300.0
 _SIMILAR: Final = 10
+_TRIES: Final = 12
+_AGAIN_S: Final = 10.0
+_UNAVAILABLE: Final = 503
 _COMBINED: Final = "(combined from similar events): "
 
 _K = TypeVar("_K")
@@ -49,8 +53,11 @@ class Recorder:
         self._tokens: _Recent[tuple[str, ...], tuple[float, float]] = _Recent()
         self._stamp = 0
 
-    async def record(self, event: RecordEvent) -> None:
-        """Write or count up one event; a server that refuses it is ignored."""
+    async def record(self, event: RecordEvent, *, patiently: bool = False) -> None:
+        """Write or count up one event; a server that refuses it is ignored.
+
+        A server that is out of reach is asked again if the caller has the time.
+        """
         subject = (*(event.about.get(key, "") for key in ("kind", "namespace", "name", "uid")), event.component)
         if not self._may_speak(subject):
             return
@@ -59,10 +66,19 @@ class Recorder:
         if self._is_one_of_many(kind, event.message):
             event = msgspec.structs.replace(event, message=_COMBINED + event.message)
             key = (*kind, _COMBINED)
+        at = self._clock.now()
+        tries = _TRIES if patiently else 1
+        while not await self._arrives(key, event, at) and (tries := tries - 1):
+            await self._clock.sleep(_AGAIN_S)
+
+    async def _arrives(self, key: tuple[str, ...], event: RecordEvent, at: float) -> bool:
+        """Whether the server has heard it, whatever it thinks of it."""
         try:
-            await self._write(key, event)
-        except ApiError:
+            await self._write(key, event, at)
+        except ApiError as error:
             self._written.pop(key, None)
+            return error.code != _UNAVAILABLE
+        return True
 
     def _may_speak(self, subject: tuple[str, ...]) -> bool:
         """A token bucket per subject."""
@@ -81,18 +97,17 @@ class Recorder:
         self._messages.keep(kind, messages | {message})
         return False
 
-    async def _write(self, key: tuple[str, ...], event: RecordEvent) -> None:
-        if key in self._written and await self._count_up(key, event):
+    async def _write(self, key: tuple[str, ...], event: RecordEvent, at: float) -> None:
+        if key in self._written and await self._count_up(key, event, at):
             return
         name = self._name(event)
-        await self._cluster.create(EVENTS, _namespace(event), self._body(event, name))
+        await self._cluster.create(EVENTS, _namespace(event), self._body(event, name, at))
         self._written.keep(key, (name, 1))
 
-    async def _count_up(self, key: tuple[str, ...], event: RecordEvent) -> bool:
+    async def _count_up(self, key: tuple[str, ...], event: RecordEvent, at: float) -> bool:
         """False if the event has expired on the server."""
         name, count = self._written[key]
-        now = age.format_seconds(self._clock.now())
-        patch = {"count": count + 1, "lastTimestamp": now, "message": event.message}
+        patch = {"count": count + 1, "lastTimestamp": age.format_seconds(at), "message": event.message}
         try:
             await self._cluster.patch(EVENTS, _namespace(event), name, patch)
         except NotFound:
@@ -105,8 +120,8 @@ class Recorder:
         self._stamp = max(self._stamp + 1, int(self._clock.now() * 1e9))
         return f"{event.about['name']}.{self._stamp:x}"
 
-    def _body(self, event: RecordEvent, name: str) -> dict[str, Any]:
-        now = age.format_seconds(self._clock.now())
+    def _body(self, event: RecordEvent, name: str, at: float) -> dict[str, Any]:
+        when = age.format_seconds(at)
         host = {"host": self._host} if self._host else {}
         instance = {"reportingInstance": self._host} if self._host else {}
         return {
@@ -118,8 +133,8 @@ class Recorder:
             "message": event.message,
             "type": event.type,
             "count": 1,
-            "firstTimestamp": now,
-            "lastTimestamp": now,
+            "firstTimestamp": when,
+            "lastTimestamp": when,
             "source": {"component": event.component, **host},
             "reportingComponent": event.component,
             **instance,

@@ -221,7 +221,7 @@ class Agent:
 
     async def _record(self, event: RecordEvent) -> None:
         await self._event_turn()
-        await self._recorder.record(event)
+        await self._recorder.record(event, patiently=True)
 
     def _forget(self, uid: str) -> None:
         self.tools.ledger.forget(PodUid(uid))
