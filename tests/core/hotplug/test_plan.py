@@ -322,6 +322,45 @@ def test_whoever_the_managers_cannot_serve_makes_room_for_others() -> None:
     assert found.notes == ("CPUOvercommitted",)
 
 
+def test_whoever_left_the_books_before_the_agent_died_leaves_the_node_all_the_same() -> None:
+    """The books without it were saved; a pod with a claim and without CPUs of its own is what is left to see."""
+    late = nodes.tenant("late", "2,1Gi", "2,1Gi", age=1)
+    tolerant = replace(nodes.BOTH, cpu="Tolerate")
+    shrunk = nodes.situation(
+        G2, late, B, managing=static(), managers=books("0", g2="1-2"), resync=resync, resize=tolerant
+    )
+    again = planned(nodes.generation(cpus=6), nodes.machine(3), shrunk)
+    assert [each.uid for each in again.victims] == ["late"]
+    room = planned(nodes.generation(cpus=3), nodes.machine(6), shrunk)
+    assert room.victims == ()
+    assert SaveManagers(managers=books("0,5", g2="1-2", late="3-4")) in room.steps
+    no_room = planned(nodes.generation(cpus=3), nodes.machine(4), shrunk)
+    assert no_room.victims == (), "growth ends nobody"
+
+
+def test_what_was_tried_and_given_up_is_taken_back() -> None:
+    """8Gi, 4Gi begun and not published, then 8Gi again: the squeeze ends, and containers have what they had."""
+    found = plan(nodes.generation(), nodes.machine(), 1.0, nodes.situation(B), None, [nodes.machine(memory="4Gi")])
+    assert isinstance(found, ResizePlan)
+    assert found.generation == nodes.generation()
+    assert kinds(found.steps) == ["HoldPods", "Publish", "ReportNode", "TuneContainer", "Release"]
+    assert found.steps[0] == HoldPods(path="kubepods", files=found.view.kubepods)
+    tuned = [each for each in found.steps if isinstance(each, TuneContainer)]
+    assert [(each.oom_before, each.oom_after, each.files) for each in tuned] == [
+        ((500,), 750, {"memory.swap.max": "1073741824"})
+    ]
+    other = plan(
+        nodes.generation(),
+        nodes.machine(memory="6Gi"),
+        1.0,
+        nodes.situation(B),
+        None,
+        [nodes.machine(memory="4Gi")],
+    )
+    assert isinstance(other, ResizePlan)
+    assert [each.oom_before for each in other.steps if isinstance(each, TuneContainer)] == [(500, 750)]
+
+
 def test_one_cpu_of_its_own_can_be_kept_beside_the_reserved_one() -> None:
     """The last line of §7.3: tolerated, P2 stays with CPU 1."""
     p2 = nodes.tenant("p2", "1,1Gi", "1,1Gi")

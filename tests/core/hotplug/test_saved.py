@@ -50,6 +50,22 @@ def test_an_agent_that_starts_sees_what_happened_meanwhile_as_a_difference() -> 
     assert planned("4Gi", again).generation.number == 2
 
 
+def test_sizes_that_were_begun_are_remembered_until_one_is_done() -> None:
+    small, smaller = nodes.machine(memory="4Gi"), nodes.machine(memory="2Gi")
+    kept = saved.attempted(saved.attempted(FIRST.saved, small), smaller)
+    assert kept == replace(FIRST.saved, tried=(small, smaller))
+    assert [saved.attempted(kept, each) for each in (small, nodes.machine())] == [kept, kept]
+    assert saved.finished(saved.published(kept, planned("4Gi"), (B, WEB, BALLOON), 11.0), 12.0).tried == ()
+
+
+def test_a_size_that_is_taken_back_is_no_story() -> None:
+    kept = saved.attempted(FIRST.saved, nodes.machine(memory="4Gi"))
+    found = plan(FIRST.before, nodes.machine(), 1.0, nodes.situation(B), None, kept.tried)
+    assert isinstance(found, ResizePlan)
+    done = saved.finished(saved.published(kept, found, (B,), 2.0), 3.0)
+    assert (done.stories, done.generation.number, done.before, done.tried) == ((), 1, None, ())
+
+
 def test_what_was_published_and_not_finished_is_taken_up_again() -> None:
     found = planned("4Gi")
     kept = saved.published(FIRST.saved, found, (B, WEB, BALLOON), 11.0)

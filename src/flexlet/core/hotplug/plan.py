@@ -9,7 +9,7 @@ Planning again after a part was done is harmless: steps name what shall be, and 
 last published and from the pods that are there now.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -78,22 +78,27 @@ def plan(
     seen_at: float,
     situation: Situation,
     unfinished: Generation | None = None,
+    tried: Sequence[Machine] = (),
 ) -> ResizePlan | NoChange:
     """The steps from `before` to the machine as it is now.
 
     `unfinished` is a generation that was published after `before` and whose steps were not all done, because the
-    agent died or because the machine changed again.
+    agent died or because the machine changed again. `tried` are sizes that were given up before they were
+    published: cgroups and containers may have what was meant for them.
     """
     last = unfinished or before
-    following = _following(last, machine, seen_at, resumed=unfinished is not None)
-    changes = (*difference(before.machine, machine), *following.changes)
-    if not changes:
+    following = _following(last, machine, seen_at, resumed=unfinished is not None or bool(tried))
+    others = [each for each in (before.machine, *tried) if difference(each, machine)]
+    if not others and not following.changes:
         return NoChange("the machine is as it was")
-    if (closed := gated(machine, (before.machine, last.machine), situation.resize)) is not None:
+    counted = (before.machine, last.machine)
+    if (closed := gated(machine, counted, situation.resize)) is not None:
         return NoChange(closed)
-    sizes = tuple(_view(each.machine, situation) for each in (before, last))
+    sizes = tuple(_view(each, situation) for each in (before.machine, *tried, last.machine))
     view = _view(machine, situation)
-    settled = settle(last.machine, machine, view, situation, shrank=_has_less(sizes, view, situation))
+    less = _has_less((sizes[0], sizes[-1]), view, situation)
+    lost = any(lost_cpus(each, machine) for each in counted)
+    settled = settle(last.machine, machine, view, situation, shrank=less, lost=lost)
     return ResizePlan(
         before=last,
         generation=following,

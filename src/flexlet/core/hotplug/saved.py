@@ -28,6 +28,8 @@ from flexlet.errors import InputError
 
 FILE: Final = "node_generations"
 STORIES: Final = 20
+TRIES: Final = 8
+"""More sizes in a row that could not be followed are not remembered."""
 _VERSION: Final = 1
 
 
@@ -58,6 +60,8 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The one that was published last."""
     before: Generation | None = None
     """Of an unfinished one: where it began."""
+    tried: tuple[Machine, ...] = ()
+    """Sizes that were begun after that and given up for another: some cgroups may still be as they wanted it."""
     stories: tuple[Story, ...] = ()
     """The newest last."""
     prepared: Prepared = Prepared()
@@ -126,6 +130,14 @@ def _anew(number: int, machine: Machine, stories: tuple[Story, ...], now: float)
     return Beginning(before=first, saved=Saved(generation=first, stories=stories))
 
 
+def attempted(saved: Saved, machine: Machine) -> Saved:
+    """Work for another size begins; it may be given up before that size counts."""
+    known = (saved.generation, *([] if saved.before is None else [saved.before]))
+    if any(not difference(each, machine) for each in (*(each.machine for each in known), *saved.tried)):
+        return saved
+    return msgspec.structs.replace(saved, tried=(*saved.tried, machine)[-TRIES:])
+
+
 def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: float) -> Saved:
     """A new size counts from now on, and there is more to do for it."""
     current = msgspec.structs.replace(plan.generation, applied_at=plan.generation.applied_at or now)
@@ -139,7 +151,8 @@ def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: fl
         deeds=deeds(plan, {each.uid: each for each in tenants}),
         notes=plan.notes,
     )
-    before, stories = saved.before or saved.generation, _with(saved.stories, story)
+    before = saved.before or saved.generation
+    stories = _with(saved.stories, story) if current.changes else saved.stories
     return msgspec.structs.replace(saved, generation=current, before=before, stories=stories)
 
 
@@ -151,7 +164,7 @@ def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
         else each
         for each in saved.stories
     )
-    return msgspec.structs.replace(saved, before=None, stories=ends)
+    return msgspec.structs.replace(saved, before=None, tried=(), stories=ends)
 
 
 def deeds(plan: ResizePlan, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:

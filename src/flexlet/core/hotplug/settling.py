@@ -4,7 +4,7 @@ First everybody is asked for room, then the managers are asked about those who h
 serve has to go too, and with that there is more room, so the question is put again without it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -25,7 +25,7 @@ from flexlet.core.managers.cpu.outcome import Write
 from flexlet.core.managers.cpu.writes import writes
 from flexlet.core.managers.resync import Resynced
 from flexlet.core.managers.settings import ManagerSettings
-from flexlet.core.managers.state import Managers
+from flexlet.core.managers.state import Managers, Refusal
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resize.allocation import Allocation, applied
 
@@ -67,19 +67,31 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def settle(before: Machine, after: Machine, view: NodeView, situation: Situation, *, shrank: bool) -> Settled:
-    """Find out who can stay on the machine as it is now; if nothing became less nobody is asked for room."""
-    lost: dict[str, Victim] = {}
+def settle(
+    before: Machine,
+    after: Machine,
+    view: NodeView,
+    situation: Situation,
+    *,
+    shrank: bool,
+    lost: bool = False,
+) -> Settled:
+    """Find out who can stay on the machine as it is now; if nothing became less nobody is asked for room.
+
+    `lost` is whether CPUs are gone, even if others came: who then has none of its own, and a claim to them, goes.
+    """
+    gone: dict[str, Victim] = {}
     safe = frozenset(each.uid for each in situation.tenants if each.is_critical or each.is_balloon)
     while True:
-        rest = [each for each in situation.tenants if each.uid not in lost]
+        rest = [each for each in situation.tenants if each.uid not in gone]
         room = readmitted(rest, view.allocatable, situation.resize) if shrank else _everybody(rest, situation)
         found = situation.resync(situation.managers, situation.managing, before, after, _claims(rest, room), safe)
-        more = _displaced(rest, room, found, situation)
+        refused = found.victims | (found.unplaced if shrank or lost else {})
+        more = _displaced(rest, room, refused, situation)
         if not more:
             cpusets = _cpusets(found.managers, after, situation)
-            return _settled((*room.victims, *lost.values()), room, found, cpusets, situation)
-        lost |= more
+            return _settled((*room.victims, *gone.values()), room, found, cpusets, situation)
+        gone |= more
 
 
 def still_holds(planned: Situation, now: Situation) -> bool:
@@ -113,12 +125,12 @@ def _sized(pod: Pod, room: Readmission) -> Pod:
 
 
 def _displaced(
-    tenants: Iterable[Tenant], room: Readmission, found: Resynced, situation: Situation
+    tenants: Iterable[Tenant], room: Readmission, refused: Mapping[str, Refusal], situation: Situation
 ) -> dict[str, Victim]:
     by_uid = {each.uid: each for each in tenants if each.uid in room.stays}
     return {
         uid: victims.displaced(by_uid[uid], refusal, situation.resize)
-        for uid, refusal in found.victims.items()
+        for uid, refusal in refused.items()
         if uid in by_uid and situation.resize.unplug
     }
 

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from flexlet.core.machine.machine import Machine
+from flexlet.core.managers import placing
 from flexlet.core.managers.claims import PodClaim
 from flexlet.core.managers.cpu import resync as cpu_resync
 from flexlet.core.managers.cpu.ground import Ground
@@ -46,6 +47,11 @@ class Resynced(msgspec.Struct, frozen=True, kw_only=True):
     """Exclusive CPUs that were replaced (event ``ExclusiveCPUsReassigned``)."""
     victims: dict[str, Refusal] = {}
     """By pod uid; they are out of the books."""
+    unplaced: dict[str, Refusal] = {}
+    """Pods with a claim of their own that were not in the books and for which there is no room: they share.
+
+    A pod that has to leave is taken out of the books first; if the agent dies then, this is what is left to see.
+    """
     moved_memory: tuple[Move, ...] = ()
     """Memory that must move (``cpuset.mems``)."""
     notes: tuple[str, ...] = ()
@@ -85,12 +91,14 @@ def resync(
     done = msgspec.structs.replace(
         known, cpu=cpu.state, memory=memory.state, hints=_hints(known, _without(holders, victims))
     )
+    done, unplaced = _placed(done, settings, after, _without(holders, victims), safe)
     too_wide = (TOO_MANY_NUMA_NODES,) if nodes.is_too_wide(settings, after) else ()
     critical = (CRITICAL_OVER_CAPACITY,) if memory.unbound else ()
     return Resynced(
         managers=done,
         reassigned=cpu.reassigned,
         victims=_in_order(victims, holders),
+        unplaced=unplaced,
         moved_memory=tuple(Move(each.uid, each.container, each.before, each.after) for each in memory.moved),
         notes=(*cpu.notes, *too_wide, *critical),
         cpusets=writes(managers.cpu, done.cpu, after.online, holders) if settings.pins_cpus else (),
@@ -123,6 +131,30 @@ def _cpu(
         return Outcome(state=managers.cpu)
     ground = Ground(after, settings, managers.numa)
     return cpu_resync.resync(managers.cpu, ground, staying, before=before, safe=safe)
+
+
+def _placed(
+    managers: Managers,
+    settings: ManagerSettings,
+    after: Machine,
+    staying: Sequence[PodClaim],
+    safe: frozenset[str],
+) -> tuple[Managers, dict[str, Refusal]]:
+    """The books with those, too, who have a claim and are not in them; and whom there is no room for."""
+    refused: dict[str, Refusal] = {}
+    for claim in staying:
+        if _has_claim(claim, settings) and not managers.placed(claim.uid):
+            found = placing.place(managers, settings, after, claim)
+            if not isinstance(found, Refusal):
+                managers = found
+            elif claim.uid not in safe:
+                refused[claim.uid] = found
+    return managers, refused
+
+
+def _has_claim(claim: PodClaim, settings: ManagerSettings) -> bool:
+    own = (each for each in claim.containers if each.kind != "init")
+    return any((each.cpus and settings.pins_cpus) or (each.memory and settings.pins_memory) for each in own)
 
 
 def _hints(managers: Managers, staying: Iterable[PodClaim]) -> dict[str, dict[str, Hint]]:
