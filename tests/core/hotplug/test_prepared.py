@@ -19,6 +19,7 @@ from flexlet.core.hotplug.preparing import (
     TakeOffline,
     UndoDrain,
 )
+from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.machine.machine import Cpu, HalfPlugged, Machine, NumaNode
 from flexlet.core.machine.parts import Part, PartRefused
@@ -47,6 +48,8 @@ class Node:
         self.more = more
         self.now = 100.0
         self.generation = 1
+        self.published = True
+        self.dies_after: int | None = None
         self.calls: list[str] = []
         self.last = Decision(state=self.state)
 
@@ -56,6 +59,7 @@ class Node:
             wish=self.wish,
             machine=self.machine,
             generation=self.generation,
+            published=self.published,
             situation=nodes.situation(*self.tenants, **self.more),
             movable=self.movable,
         )
@@ -63,14 +67,15 @@ class Node:
     def step(self) -> Decision:
         self.last = prepared.decide(self.state, self.scene, self.now)
         self.state = self.last.state
-        for each in self.last.steps:
+        for each in self.last.steps[: self.dies_after]:
             match each:
                 case Evict(uid=uid):
                     self.calls.append(f"evict {uid}")
                 case TakeOffline(part=part):
-                    self.switch(part, "offline")
-                case BringOnline(part=part):
-                    self.switch(part, "online")
+                    if not self.switch(part, "offline"):
+                        break
+                case BringOnline(part=part, as_=zone):
+                    self.switch(part, zone)
                 case DrainCpus(managers=managers) | UndoDrain(managers=managers):
                     self.calls.append(f"shared {managers.cpu.shared}")
                     self.more["managers"] = managers
@@ -82,13 +87,14 @@ class Node:
                 break
         return self.last
 
-    def switch(self, part: Part, way: str) -> None:
+    def switch(self, part: Part, way: str) -> bool:
         self.calls.append(f"{way} {part}")
         refusal = PartRefused(part=part, reason="EBUSY", message="no") if str(part) in self.stubborn else None
         if refusal is None:
-            self.machine = moved(self.machine, part, way)
+            self.machine = moved(self.machine, part, way.removesuffix("_movable"))
             self.generation += 1
         self.state = prepared.switched(self.state, part, refusal, self.scene, self.now)
+        return refusal is None
 
 
 def moved(machine: Machine, part: Part, way: str) -> Machine:
@@ -178,12 +184,14 @@ def test_another_movable_block_may_stand_in() -> None:
     node.run()
     assert node.calls == ["offline memory5", "offline memory3", "offline memory4", "offline cpu3"]
     assert node.state.phase == "ready"
+    node.movable, node.wish = frozenset(), ""
+    node.run()
+    assert node.calls[4:] == ["online_movable memory3", "online_movable memory4", "online cpu3"]
 
 
 def test_a_wish_that_is_taken_back_is_undone() -> None:
     """Also in the middle, and by an agent that was started again."""
     node = Node(EARLY)
-    node.step()
     node.step()
     node.state = prepared.resumed(node.state)
     node.wish = ""
@@ -196,9 +204,11 @@ def test_an_agent_that_died_goes_on_where_the_machine_is() -> None:
     """A part was switched and nobody heard of it."""
     node = Node(EARLY)
     first = prepared.decide(node.state, node.scene, node.now)
-    assert first.steps == (TakeOffline(Part("memory", 7), 60.0),)
+    assert first.steps == (TakeOffline(Part("memory", 7), 60.0), TakeOffline(Part("memory", 6), 60.0))
     node.machine = moved(node.machine, Part("memory", 7), "offline")
     node.state = prepared.resumed(first.state)
+    same = prepared.taken_up(node.state, node.machine, 1, node.scene.situation.node, ManagerSettings())
+    assert same == Decision(state=node.state, ceiling=first.ceiling)
     node.run()
     assert node.calls == ["offline memory6", "offline cpu3"]
 
@@ -232,6 +242,82 @@ def test_cpus_are_drained_before_they_go() -> None:
     node.wish = ""
     node.run()
     assert node.calls[2:] == ["online cpu3", "shared 0,2-3"]
+
+
+def test_the_books_follow_memory_before_they_are_moved_off_cpus() -> None:
+    """What the managers are asked about is the size they know."""
+    cpu = CpuState(policy="static", shared=CpuSet.parse("0-3"), reserved=CpuSet.of([0]))
+    managing = ManagerSettings(cpu_policy="static", reserved_cpus=CpuSet.of([0]), reserved_milli=1000)
+    node = Node(managing=managing, managers=Managers(cpu=cpu, numa=(0,)), resync=resync)
+    node.step()
+    node.published = False
+    assert node.step().steps == ()
+    node.published = True
+    node.step()
+    assert node.calls == ["offline memory7", "offline memory6", "shared 0-2", "offline cpu3"]
+    node.published = False
+    assert (node.step().unplug_ready, node.state.phase) == (0, "offlining")
+
+
+def test_cpus_that_are_shared_again_are_drained_again() -> None:
+    """The node has followed the first CPU, and its books know nothing of the second."""
+    cpu = CpuState(policy="static", shared=CpuSet.parse("0-3"), reserved=CpuSet.of([0]))
+    managing = ManagerSettings(cpu_policy="static", reserved_cpus=CpuSet.of([0]), reserved_milli=1000)
+    node = Node(managing=managing, managers=Managers(cpu=cpu, numa=(0,)), resync=resync)
+    node.wish, node.dies_after = '{"cpu": "2"}', 2
+    node.step()
+    node.more["managers"] = Managers(cpu=replace(cpu, shared=CpuSet.parse("0-2")), numa=(0,))
+    node.dies_after = None
+    node.run()
+    assert node.calls == ["shared 0-1", "offline cpu3", "shared 0-1", "offline cpu2"]
+
+
+def test_nothing_is_restored_before_the_node_has_followed() -> None:
+    node = Node(EARLY)
+    node.stubborn = {"memory6"}
+    node.step()
+    node.published = False
+    node.step()
+    last = node.step()
+    assert (last.state.phase, last.refused, last.ceiling) == ("restoring", "", {})
+    node.published = True
+    assert node.step().refused == "memory6 cannot be taken offline: EBUSY: no"
+
+
+def test_a_part_that_does_not_come_back_holds_nobody_up() -> None:
+    node = Node(EARLY)
+    node.run()
+    node.stubborn, node.wish = {"memory7"}, ""
+    assert node.run().state == Prepared()
+    assert node.calls[3:] == ["online memory7", "online memory6", "online cpu3"]
+
+
+def test_who_is_on_its_way_out_is_still_here() -> None:
+    """Also for an agent that does not remember that it asked."""
+    node = Node(EARLY, replace(LATE, leaving=True))
+    assert (node.step().steps, node.state.phase) == ((), "evicting")
+    node.tenants = (EARLY,)
+    node.step()
+    assert node.state.phase == "offlining"
+
+
+def test_somebody_who_came_in_spite_of_all_leaves_first() -> None:
+    node = Node(EARLY)
+    node.dies_after = 1
+    node.step()
+    node.dies_after, node.tenants = None, (EARLY, LATE)
+    node.run()
+    assert (node.calls, node.state.phase) == (["offline memory7", "evict late"], "evicting")
+    assert prepared.kept_offline(node.state) == set(node.state.parts)
+    node.tenants = (EARLY,)
+    node.run()
+    assert node.state.phase == "ready"
+
+
+def test_a_node_that_must_not_shrink_says_so() -> None:
+    node = Node(EARLY, resize=ResizeSettings(plug=True))
+    assert node.step().refused == "the feature gate NodeResourceHotUnPlug is off"
+    assert node.calls == []
 
 
 def test_what_makes_no_sense_is_refused_at_once() -> None:

@@ -106,11 +106,11 @@ def test_a_node_that_does_not_follow_has_the_size_that_it_found(settings: Resize
 
 
 def test_an_announced_unplug_is_remembered_and_nothing_of_it_is_under_way() -> None:
-    state = Prepared(phase="offlining", wish="x", parts=(Part("cpu", 3),), trying=Part("cpu", 3), drained=True)
+    state = Prepared(phase="offlining", wish="x", parts=(Part("cpu", 3),), asked={"late": 5.0})
     kept = replace(FIRST.saved, prepared=state)
     text = saved.encode(saved.finished(saved.published(kept, planned("4Gi"), (), 11.0), 12.0))
     again = saved.begin(saved.parse_or_none(text), nodes.machine(memory="4Gi"), 99.0)
-    assert again.saved.prepared == replace(state, trying=None, drained=False)
+    assert again.saved.prepared == replace(state, asked={})
 
 
 def test_the_story_says_what_was_done_to_whom_and_why() -> None:

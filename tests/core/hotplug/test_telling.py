@@ -4,11 +4,13 @@ import pytest
 from tests.core.hotplug import nodes
 
 from flexlet.api.cpuset import CpuSet
+from flexlet.api.quantity import Quantity
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent.record import Ending
 from flexlet.core.hotplug import metrics, telling, victims
 from flexlet.core.hotplug.metrics import Count
 from flexlet.core.hotplug.plan import ResizePlan, plan
+from flexlet.core.hotplug.preparing import Decision, Prepared
 from flexlet.core.machine.difference import Change
 from flexlet.core.machine.machine import HalfPlugged, Machine
 from flexlet.core.managers.resync import Move, Resynced
@@ -105,7 +107,28 @@ def test_the_condition_on_the_way() -> None:
         generation=7, reason="InProgress", message=moving, closed=True
     )
     assert telling.has_failed(6, "no") == Resizing(generation=6, reason="Failed", message="no")
-    assert telling.unplug_refused(6, "no") == Resizing(generation=6, reason="UnplugRefused", message="no")
+
+
+def test_an_announced_unplug_is_told_beside_the_size() -> None:
+    """What is worse keeps its reason; a refusal is in the message then."""
+    refused = Decision(state=Prepared(phase="refused"), refused="no")
+    assert telling.offered(Resizing(generation=6), refused) == Resizing(
+        generation=6, reason="UnplugRefused", message="no"
+    )
+    assert telling.offered(telling.has_failed(6, "full"), refused) == telling.has_failed(6, "full; no")
+    less = {"cpu": Quantity.parse("2")}
+    ready = Decision(state=Prepared(phase="ready"), ceiling=less, unplug_ready=6)
+    assert telling.offered(Resizing(generation=6), ready) == Resizing(
+        generation=6,
+        reason="InProgress",
+        message="parts of the machine are offline and can be unplugged",
+        closed=True,
+        ceiling=less,
+        unplug_ready=6,
+    )
+    moving = telling.in_progress(DOWN)
+    assert telling.offered(moving, Decision(state=Prepared(phase="restoring"))) == moving
+    assert telling.refusal("node-1", "no") == event(NODE, "Warning", "UnplugRefused", "no")
 
 
 def test_what_is_counted() -> None:

@@ -41,6 +41,8 @@ class NodeSetup(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     ips: tuple[str, ...] = ()
     allocatable: ResourceList = {}
+    ceiling: ResourceList = {}
+    """What allocatable is at most while an unplug is being prepared; it is so already."""
     host: Host = Host(memory=Bytes(0))
     cgroups: CgroupSettings = DEFAULTS
     gates: Gates = DEFAULT_GATES

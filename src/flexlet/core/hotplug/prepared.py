@@ -34,31 +34,34 @@ from flexlet.core.hotplug.settling import Settled, settle
 from flexlet.core.hotplug.view import view
 from flexlet.core.hotplug.wish import Target, Unwilling
 from flexlet.core.machine.machine import Machine
-from flexlet.core.machine.parts import Part, PartRefused, offline, online
+from flexlet.core.machine.parts import OnlineAs, Part, PartRefused, offline, online
+from flexlet.core.managers.settings import ManagerSettings
+from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resources.names import CPU, MEMORY, PODS
 
 _OFFERED: Final = (CPU, MEMORY, PODS)
+_MAKING_ROOM: Final = ("evicting", "offlining", "ready")
+_GATED: Final = "the feature gate NodeResourceHotUnPlug is off"
 _CRITICAL: Final = "static and critical pods need more than would be left, and they never leave"
 
 
 def decide(state: Prepared, scene: Scene, now: float) -> Decision:
-    """The next steps; asking again without news gives none that are under way."""
+    """The next steps; ask again when they were taken, or when there is news."""
     if state.phase in ("idle", "refused"):
         state = _begun(state, scene, now)
-    if state.phase in ("evicting", "offlining", "ready"):
+    if state.phase in _MAKING_ROOM:
         state = _gone_on(state, scene, now)
-    if state.phase == "evicting" and _is_empty(state, scene):
-        state = msgspec.structs.replace(state, phase="offlining", asked={})
+    if state.phase in ("evicting", "offlining"):
+        state = _with_room(state, scene)
     if state.phase == "offlining" and not _left(state, scene.machine) and scene.published:
         state = msgspec.structs.replace(state, phase="ready", since=now)
-    if state.phase == "restoring" and not _pending(state, scene.machine):
+    if state.phase == "restoring" and not _pending(state, scene.machine) and scene.published:
         return _restored(state, scene)
     return _decision(state, scene, now)
 
 
 def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Scene, now: float) -> Prepared:
     """What came of a part: for one that does not go another may stand in, or the attempt is over."""
-    state = msgspec.structs.replace(state, trying=None)
     if refusal is None:
         return state
     if state.phase == "restoring":
@@ -68,23 +71,46 @@ def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Sc
     if other is None:
         return _failed(state, f"{part} cannot be taken offline: {refusal.reason}: {refusal.message}", now)
     parts = tuple(other if each == part else each for each in state.parts)
-    return msgspec.structs.replace(state, parts=parts, stubborn=stubborn)
+    movable = _movable(parts, scene, state.movable)
+    return msgspec.structs.replace(state, parts=parts, stubborn=stubborn, movable=movable)
 
 
 def resumed(state: Prepared) -> Prepared:
-    """The state for an agent that starts: nothing is under way, and evictions are asked for anew."""
-    return msgspec.structs.replace(state, trying=None, asked={}, drained=False)
+    """The state for an agent that starts: evictions are asked for anew."""
+    return msgspec.structs.replace(state, asked={})
 
 
 def kept_offline(state: Prepared) -> frozenset[Part]:
     """Parts that nobody shall bring online: they are about to be unplugged."""
-    return frozenset(state.parts) if state.phase in ("offlining", "ready") else frozenset()
+    return frozenset(state.parts) if state.phase in _MAKING_ROOM else frozenset()
+
+
+def taken_up(
+    state: Prepared, machine: Machine, generation: int, node: NodeSettings, managing: ManagerSettings
+) -> Decision:
+    """What an agent that starts offers until it has heard enough to decide: the same as the one before it."""
+    return Decision(
+        state=state,
+        ceiling=ceiling(state, machine, node, managing),
+        unplug_ready=generation if state.phase == "ready" else 0,
+        refused=state.why if state.phase == "refused" else "",
+    )
+
+
+def ceiling(state: Prepared, machine: Machine, node: NodeSettings, managing: ManagerSettings) -> ResourceList:
+    """What allocatable is at most, as the node and its cluster see it; empty: no less than usual."""
+    if state.phase not in _MAKING_ROOM:
+        return {}
+    whole = view(_smaller(state, machine), node, managing).allocatable
+    return {name: whole[name] for name in _OFFERED}
 
 
 def _begun(state: Prepared, scene: Scene, now: float) -> Prepared:
     """Take up a new wish; one that asks for nothing that there is to lose is done at once."""
     if not scene.wish or scene.wish == state.wish:
         return state if scene.wish else Prepared()
+    if not scene.situation.resize.unplug:
+        return Prepared(phase="refused", wish=scene.wish, why=_GATED)
     target = wish.read(scene.wish, scene.machine, scene.situation.node)
     if isinstance(target, Unwilling):
         return Prepared(phase="refused", wish=scene.wish, why=target.why)
@@ -94,7 +120,8 @@ def _begun(state: Prepared, scene: Scene, now: float) -> Prepared:
     if target == Target(len(scene.machine.cpus), scene.machine.memory):
         return Prepared(wish=scene.wish)
     begun = Prepared(phase="evicting", wish=scene.wish, target=target, parts=parts, since=now)
-    if CRITICAL_OVER_CAPACITY in _settled(scene, _smaller(begun, scene), shrank=True).notes:
+    begun = msgspec.structs.replace(begun, movable=_movable(parts, scene))
+    if CRITICAL_OVER_CAPACITY in _settled(scene, _smaller(begun, scene.machine), shrank=True).notes:
         return Prepared(phase="refused", wish=scene.wish, why=_CRITICAL)
     return begun
 
@@ -120,7 +147,7 @@ def _is_unplugged(state: Prepared, machine: Machine) -> bool:
 
 
 def _failed(state: Prepared, why: str, now: float) -> Prepared:
-    return msgspec.structs.replace(state, phase="restoring", since=now, why=why, trying=None)
+    return msgspec.structs.replace(state, phase="restoring", since=now, why=why)
 
 
 def _restored(state: Prepared, scene: Scene) -> Decision:
@@ -143,18 +170,16 @@ def _decision(state: Prepared, scene: Scene, now: float) -> Decision:
         again = now + scene.situation.resize.evict_again_s
         asked = {each.uid: again for each in steps if isinstance(each, Evict)}
         state = msgspec.structs.replace(state, asked=state.asked | asked)
-    if state.phase == "offlining" and state.trying is None and (left := _left(state, scene.machine)):
-        steps += _drain(state, scene, left[0])
-        steps.append(TakeOffline(left[0], scene.situation.resize.offline_s))
-        state = msgspec.structs.replace(state, trying=left[0], drained=state.drained or left[0].kind == "cpu")
-    if state.phase == "restoring" and state.trying is None:
-        part = _pending(state, scene.machine)[0]
-        steps.append(BringOnline(part))
-        state = msgspec.structs.replace(state, trying=part)
+    if state.phase == "offlining" and (leaving := _next(state, scene)):
+        drain = _drain(state, scene) if leaving[0].kind == "cpu" else None
+        steps += [] if drain is None else [drain]
+        steps += [TakeOffline(part, scene.situation.resize.offline_s) for part in leaving]
+    if state.phase == "restoring":
+        steps += [BringOnline(part, _zone(state, part)) for part in _pending(state, scene.machine)]
     return Decision(
         state=state,
         steps=tuple(steps),
-        ceiling={} if state.phase == "restoring" else _ceiling(state, scene),
+        ceiling=ceiling(state, scene.machine, scene.situation.node, scene.situation.managing),
         unplug_ready=scene.generation if state.phase == "ready" else 0,
         wake_at=_wake_at(state, scene),
     )
@@ -166,14 +191,9 @@ def _wake_at(state: Prepared, scene: Scene) -> float | None:
     return min((state.since + scene.situation.resize.prepare_s, *state.asked.values()))
 
 
-def _ceiling(state: Prepared, scene: Scene) -> ResourceList:
-    whole = view(_smaller(state, scene), scene.situation.node, scene.situation.managing).allocatable
-    return {name: whole[name] for name in _OFFERED}
-
-
-def _smaller(state: Prepared, scene: Scene) -> Machine:
-    target = state.target or Target(len(scene.machine.cpus), scene.machine.memory)
-    return wish.without(scene.machine, state.parts, target)
+def _smaller(state: Prepared, machine: Machine) -> Machine:
+    target = state.target or Target(len(machine.cpus), machine.memory)
+    return wish.without(machine, state.parts, target)
 
 
 def _settled(scene: Scene, machine: Machine, *, shrank: bool) -> Settled:
@@ -183,25 +203,55 @@ def _settled(scene: Scene, machine: Machine, *, shrank: bool) -> Settled:
 
 def _evictions(state: Prepared, scene: Scene, now: float) -> Iterator[Evict]:
     """Everybody who would not fit, unless it was asked for a moment ago."""
-    for each in _settled(scene, _smaller(state, scene), shrank=True).victims:
+    for each in _settled(scene, _smaller(state, scene.machine), shrank=True).victims:
         if state.asked.get(each.uid, 0.0) <= now:
             yield Evict(each.uid, each.namespace, each.name)
 
 
+def _with_room(state: Prepared, scene: Scene) -> Prepared:
+    """Parts go while there is room; somebody who came in spite of all has to leave before the next one goes."""
+    if not _is_empty(state, scene):
+        return msgspec.structs.replace(state, phase="evicting")
+    return msgspec.structs.replace(state, phase="offlining", asked={})
+
+
 def _is_empty(state: Prepared, scene: Scene) -> bool:
-    """Whether there is room: nobody has to leave, and those who were asked to are gone."""
-    here = {each.uid for each in scene.situation.tenants}
-    return here.isdisjoint(state.asked) and not _settled(scene, _smaller(state, scene), shrank=True).victims
+    """Whether there is room for everybody who is here, those included who are on their way out."""
+    staying = tuple(msgspec.structs.replace(each, leaving=False) for each in scene.situation.tenants)
+    situation = msgspec.structs.replace(scene.situation, tenants=staying)
+    everybody = msgspec.structs.replace(scene, situation=situation)
+    return not _settled(everybody, _smaller(state, scene.machine), shrank=True).victims
 
 
-def _drain(state: Prepared, scene: Scene, part: Part) -> Iterator[DrainCpus]:
-    """Before the first CPU goes, everybody is moved off all of them at once."""
-    if part.kind == "cpu" and not state.drained:
-        settled = _settled(scene, _smaller(state, scene), shrank=True)
-        if settled.resynced.managers != scene.situation.managers:
-            yield DrainCpus(
-                managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
-            )
+def _next(state: Prepared, scene: Scene) -> tuple[Part, ...]:
+    """The parts to take offline now; the books are moved off CPUs only when they know what went before."""
+    left = _left(state, scene.machine)
+    memory = tuple(part for part in left if part.kind == "memory")
+    is_time = scene.published or _drain(state, scene) is None
+    return memory or (tuple(left) if is_time else ())
+
+
+def _drain(state: Prepared, scene: Scene) -> DrainCpus | None:
+    """Everybody moved off all CPUs that are to go; None if nobody is on them."""
+    cpus = [part for part in state.parts if part.kind == "cpu"]
+    smaller = wish.without(scene.machine, cpus, Target(0, scene.machine.memory))
+    settled = _settled(scene, smaller, shrank=True)
+    if settled.resynced.managers == scene.situation.managers:
+        return None
+    return DrainCpus(
+        managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
+    )
+
+
+def _movable(parts: tuple[Part, ...], scene: Scene, known: tuple[Part, ...] = ()) -> tuple[Part, ...]:
+    """Of these, the blocks in a movable zone; those that are offline are in none, and `known`."""
+    return tuple(
+        part for part in parts if part in known or (part.kind == "memory" and part.number in scene.movable)
+    )
+
+
+def _zone(state: Prepared, part: Part) -> OnlineAs:
+    return "online_movable" if part in state.movable else "online"
 
 
 def _left(state: Prepared, machine: Machine) -> list[Part]:

@@ -8,7 +8,7 @@ from flexlet.api.pod import ResourceList
 from flexlet.core.hotplug.settling import Situation
 from flexlet.core.hotplug.wish import Target
 from flexlet.core.machine.machine import Machine
-from flexlet.core.machine.parts import Part
+from flexlet.core.machine.parts import OnlineAs, Part
 from flexlet.core.managers.resync import Move, Write
 from flexlet.core.managers.state import Managers
 
@@ -26,13 +26,12 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Those that shall go, in this order."""
     stubborn: tuple[Part, ...] = ()
     """Those that the kernel refused to let go."""
+    movable: tuple[Part, ...] = ()
+    """Those among them that were in a movable zone, and shall be again if they come back."""
     since: float = 0.0
     """When the present phase began."""
     asked: dict[str, float] = {}
     """Pods whose eviction was asked for: when it may be asked for again, by uid."""
-    trying: Part | None = None
-    """The part that is being switched now."""
-    drained: bool = False
     why: str = ""
     """Why the wish was refused."""
 
@@ -69,16 +68,17 @@ class DrainCpus(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only
 
 
 class TakeOffline(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Take one part offline, and tell `switched`; never bring it online by yourself."""
+    """Take one part offline, and tell `switched`; if it refuses, leave the other steps and decide anew."""
 
     part: Part
     timeout_s: float
 
 
 class BringOnline(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
-    """Bring one part back, and tell `switched`."""
+    """Bring one part back, and tell `switched`; if it refuses, the others come all the same."""
 
     part: Part
+    as_: OnlineAs = "online"
 
 
 class UndoDrain(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only=True):
@@ -93,7 +93,7 @@ PrepareStep = Evict | DrainCpus | TakeOffline | BringOnline | UndoDrain
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What the node offers from now on, what to do, and when to ask again."""
+    """What the node offers from now on, what to do, and when to ask again; not while steps are being taken."""
 
     state: Prepared
     """To be saved before the steps are taken."""

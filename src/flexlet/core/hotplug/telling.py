@@ -3,17 +3,20 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.actions import RecordEvent
 from flexlet.core.hotplug import words
 from flexlet.core.hotplug.plan import BELOW_RESERVED, ResizePlan
+from flexlet.core.hotplug.preparing import Decision
 from flexlet.core.hotplug.readmission import CPU_OVERCOMMITTED, CRITICAL_OVER_CAPACITY
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.machine import HalfPlugged
 from flexlet.core.managers.cpu.reservation import MISSING
 from flexlet.core.managers.resync import TOO_MANY_NUMA_NODES
-from flexlet.core.node.facts import Resizing
+from flexlet.core.node.facts import STABLE, Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
 RESIZED: Final = "NodeResized"
@@ -37,6 +40,13 @@ _SENTENCES: Final = {
     CPU_OVERCOMMITTED: "pods request more CPU than there is; they run slower",
 }
 """What holds although everything is done, the worst first."""
+_PHASES: Final = {
+    "evicting": "pods make room before parts of the machine are unplugged",
+    "offlining": "parts of the machine are taken offline to be unplugged",
+    "ready": "parts of the machine are offline and can be unplugged",
+    "restoring": "parts of the machine come back online",
+}
+"""How far an announced unplug is."""
 _COMPONENT: Final = "kubelet"
 
 
@@ -117,9 +127,27 @@ def has_failed(generation: int, error: str) -> Resizing:
     return Resizing(generation=generation, reason=FAILED, message=error)
 
 
-def unplug_refused(generation: int, why: str) -> Resizing:
+def offered(size: Resizing, decision: Decision) -> Resizing:
+    """How far the node is, with what of it is about to be unplugged."""
+    reason, message = size.reason, size.message
+    if decision.refused:
+        reason = UNPLUG_REFUSED if reason == STABLE else reason
+        message = decision.refused if size.reason == STABLE else f"{message}; {decision.refused}"
+    elif reason == STABLE and (phase := _PHASES.get(decision.state.phase)):
+        reason, message = IN_PROGRESS, phase
+    return msgspec.structs.replace(
+        size,
+        reason=reason,
+        message=message,
+        closed=size.closed or decision.closed,
+        ceiling=decision.ceiling,
+        unplug_ready=decision.unplug_ready,
+    )
+
+
+def refusal(node: str, why: str) -> RecordEvent:
     """What was to be unplugged stays."""
-    return Resizing(generation=generation, reason=UNPLUG_REFUSED, message=why)
+    return _node(node, WARNING, UNPLUG_REFUSED, why)
 
 
 def _half(parts: HalfPlugged) -> str:

@@ -50,6 +50,11 @@ def allocatable(
     return result
 
 
+def capped(amounts: ResourceList, ceiling: ResourceList) -> ResourceList:
+    """What is offered if more than the ceiling is about to be unplugged."""
+    return {name: min(amount, ceiling.get(name, amount)) for name, amount in amounts.items()}
+
+
 def for_pods(capacity: ResourceList, reservation: Reservation) -> ResourceList:
     """What the kubepods cgroup gets: reservations come off, the eviction threshold does not."""
     return _not_negative(without(capacity, total((reservation.system, reservation.kube))))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from flexlet.api import decode
 from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import Quantity
-from flexlet.core.machine.allocatable import allocatable
+from flexlet.core.machine.allocatable import allocatable, capped
 from flexlet.core.machine.capacity import capacity
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node import conditions, readiness
@@ -29,7 +29,8 @@ def status(published: Object, settings: NodeSettings, facts: NodeFacts, now: flo
     whole = node_capacity(settings, facts.machine, amounts(published.get("capacity")))
     left = allocatable(whole, settings.reservation, amounts(published.get("allocatable")))
     left = {name: amount for name, amount in left.items() if name in whole or not is_hugepages(name)}
-    left = _capped(left, facts)
+    if facts.resizing is not None:
+        left = capped(left, facts.resizing.ceiling)
     wrong = readiness.problems(facts, whole, now, storage_is_counted=settings.storage_is_counted)
     found = conditions.conditions(published.get("conditions") or [], facts, wrong, now)
     rendered = {
@@ -45,12 +46,6 @@ def status(published: Object, settings: NodeSettings, facts: NodeFacts, now: flo
         "declaredFeatures": sorted(settings.declared_features),
     }
     return {key: value for key, value in (published | rendered).items() if value}, found
-
-
-def _capped(left: ResourceList, facts: NodeFacts) -> ResourceList:
-    """What is about to be unplugged is offered to nobody."""
-    ceiling = {} if facts.resizing is None else facts.resizing.ceiling
-    return {name: min(amount, ceiling.get(name, amount)) for name, amount in left.items()}
 
 
 def node_capacity(settings: NodeSettings, machine: Machine, published: ResourceList) -> ResourceList:

@@ -211,6 +211,7 @@ class Agent:
         self.static.belong_to(self.decider.uid)
         self._upkeep.wake()
         self._heard_node.set()
+        self.following.preparing.wake()
         self.node_seen()
 
     async def _look(self, uid: str) -> None:

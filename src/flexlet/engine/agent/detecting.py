@@ -53,7 +53,8 @@ class Detecting:
         self._host = host
         self._uevents = uevents
         self._swaps = swaps
-        self._parts = parts
+        self.parts = parts
+        """The switches of the machine's parts."""
         self._clock = clock
         self._settings = settings
         self._storage = storage
@@ -152,6 +153,10 @@ class Detecting:
         else:
             self._learn(Read(machine, self._clock.monotonic()))
 
+    async def look(self) -> Machine:
+        """A thorough look for whoever cannot wait for the next one; HostError as for `first`."""
+        return discovery.machine(await self._host.read(sources.EVERYTHING, (self._storage,)), self._storage)
+
     async def _read(self, what: str) -> Machine:
         known, everything = self._detector.latest, self._everything
         if what == "sizes" and known is not None and everything is not None:
@@ -165,7 +170,7 @@ class Detecting:
 
     async def _online(self, step: Online) -> None:
         try:
-            refused = await self._parts.online(step.part, step.as_)
+            refused = await self.parts.online(step.part, step.as_)
             reason = refused.message if refused is not None else ""
         except HostError as error:
             reason = str(error)

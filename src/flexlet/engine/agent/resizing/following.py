@@ -1,22 +1,33 @@
 """The node and its machine: looked at when the agent starts, and followed from then on if the gates say so."""
 
+import asyncio
+from typing import Final
+
+from flexlet.api.pod import ResourceList
+from flexlet.core.agent.world import World
 from flexlet.core.detection.steps import HALF_PLUGGED, Note
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.view import NodeView, view
+from flexlet.core.machine.allocatable import capped
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
+from flexlet.core.resources.names import MEMORY
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop, Change, replaced
 from flexlet.engine.agent.resizing.book import Generations
 from flexlet.engine.agent.resizing.doing import Doing
 from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.preparing import Preparing
 from flexlet.engine.agent.resizing.resizer import NodeResizer
+from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.engine.agent.resizing.waiting import Patience
 from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.tree import PodTree
 from flexlet.ports.meters import Meters
+
+_HARD: Final = ("memory.", "hugetlb.")
 
 
 class Following:
@@ -46,7 +57,12 @@ class Following:
         generations = Generations(tools.ledger.files, tools.clock)
         looking = Looking(tools.host, tools.cgroups, loop, settings, resize, enforce=enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
-        self.resizer = NodeResizer(generations, looking, doing, loop, selfview, tools.clock, meters)
+        saying = Saying(selfview)
+        self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
+        self.preparing = Preparing(
+            settings, generations, self.resizer, looking, detecting, tools, loop, decider, saying, self._whole
+        )
+        self._ceiling: ResourceList = {}
         patience.interrupted = self.resizer.interrupted
         detecting.apply = self.resizer.wish
         detecting.noted = self._noted
@@ -55,16 +71,21 @@ class Following:
         """Look at the machine, and hold all pods to it; HostError if it cannot be looked at."""
         machine = await self._detecting.first()
         # After a shrink that nobody saw, pods keep what they were held to until they have been squeezed.
-        held = await self.resizer.begin(machine, self._resize) if self._resize.plug else machine
+        held = await self._resume(machine) if self._resize.plug else machine
         await self._tree.make()
         size = self._view(held)
-        await self._tree.hold(size.kubepods, size.host.hugepage_sizes)
+        # What limits memory is left as it is if a shrink is under way, for the kernel would kill those who were
+        # promised their time; and below the reservations, where what critical pods use is not known yet.
+        careful = self.resizer.is_unfinished or MEMORY in size.below_reserved
+        files = {name: text for name, text in size.kubepods.items() if not (careful and name.startswith(_HARD))}
+        await self._tree.hold(files, size.host.hugepage_sizes)
         return machine
 
     def size(self, machine: Machine) -> Change:
         """The node is as large as this machine."""
         found = self._view(machine)
-        return replaced(machine=machine, allocatable=found.allocatable, host=found.host)
+        offered = capped(found.allocatable, self._ceiling)
+        return replaced(machine=machine, allocatable=offered, ceiling=self._ceiling, host=found.host)
 
     def look_again(self) -> None:
         """Somebody says that the machine changed."""
@@ -72,7 +93,19 @@ class Following:
 
     async def run(self) -> None:
         """Until cancelled."""
-        await self.resizer.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.resizer.run())
+            if self._resize.plug:
+                group.create_task(self.preparing.run())
+
+    async def _resume(self, machine: Machine) -> Machine:
+        held = await self.resizer.begin(machine, self._resize)
+        self._ceiling = self.preparing.begin(machine)
+        return held
+
+    def _whole(self, world: World) -> ResourceList:
+        """What pods may have of the machine that counts."""
+        return self._view(world.setup.machine).allocatable
 
     def _view(self, machine: Machine) -> NodeView:
         return view(machine, self._settings, self._loop.world.setup.managers, enforce=self._enforce)

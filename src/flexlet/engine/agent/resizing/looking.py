@@ -46,6 +46,11 @@ class Looking:
         self._resize = resize
         self._enforce = enforce
 
+    @property
+    def jitter(self) -> Bytes:
+        """Growth of memory below this is not worth another size."""
+        return self._resize.jitter
+
     async def look(self, machine: Machine) -> Situation:
         """The node now."""
         world = self._loop.world

@@ -1,14 +1,17 @@
 """A new size becomes the node's own: one change of what decisions about pods go by."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 
+from flexlet.api.pod import ResourceList
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
 from flexlet.core.hotplug.steps import Publish
+from flexlet.core.machine.allocatable import capped
 from flexlet.core.resize.allocation import Allocation
-from flexlet.engine.agent.loop import AgentLoop, Change
+from flexlet.engine.agent.loop import AgentLoop, Change, replaced
 
 
 def published(step: Publish) -> Change:
@@ -17,12 +20,23 @@ def published(step: Publish) -> Change:
     def change(world: World) -> World:
         setup = msgspec.structs.replace(
             world.setup,
-            allocatable=step.view.allocatable,
+            allocatable=capped(step.view.allocatable, world.setup.ceiling),
             host=step.view.host,
             machine=step.generation.machine,
         )
         sized = msgspec.structs.replace(world, setup=setup, managers=step.managers, resizing=False)
         return sized.with_pods(_shrunk(world, step.allocations))
+
+    return change
+
+
+def offered(ceiling: ResourceList, whole: Callable[[World], ResourceList]) -> Change:
+    """Pods get at most this much from now on; `whole` is what they would get else."""
+
+    def change(world: World) -> World:
+        if ceiling == world.setup.ceiling:
+            return world
+        return replaced(ceiling=ceiling, allocatable=capped(whole(world), ceiling))(world)
 
     return change
 

@@ -25,7 +25,7 @@ from flexlet.engine.agent.resizing.counts import count
 from flexlet.engine.agent.resizing.doing import Doing
 from flexlet.engine.agent.resizing.looking import Looking
 from flexlet.engine.agent.resizing.publishing import applied
-from flexlet.engine.agent.selfview import SelfView
+from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
 from flexlet.ports.meters import Meters
@@ -55,7 +55,7 @@ class NodeResizer:
         looking: Looking,
         doing: Doing,
         loop: AgentLoop,
-        selfview: SelfView,
+        saying: Saying,
         clock: Clock,
         meters: Meters,
     ) -> None:
@@ -63,7 +63,7 @@ class NodeResizer:
         self._looking = looking
         self._doing = doing
         self._loop = loop
-        self._selfview = selfview
+        self._saying = saying
         self._clock = clock
         self._meters = meters
         self._node = loop.world.setup.name
@@ -71,6 +71,15 @@ class NodeResizer:
         self._arrived = asyncio.Event()
         self._notes: tuple[str, ...] = ()
         self._half: HalfPlugged | None = None
+        self.turns = asyncio.Lock()
+        """Held by whoever decides about the node's size: one at a time."""
+        self._is_busy = False
+        """Whether a size is being worked on, or is waiting to be tried again."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a size counts for which not everything is done."""
+        return self._generations.unfinished is not None
 
     def interrupted(self) -> bool:
         """Whether there is a newer size than the one being worked on."""
@@ -79,8 +88,9 @@ class NodeResizer:
     async def begin(self, machine: Machine, settings: ResizeSettings) -> Machine:
         """Go on from an earlier agent; the machine that all pods are held to until `run` follows."""
         await self._generations.open(machine, settings)
+        self._notes = self._generations.notes
         self._meters.set(metrics.GENERATION.name, value=self._generations.current.number)
-        self._selfview.tell(machine=machine, resizing=self._at_rest())
+        self._saying.tell(machine=machine, resizing=self._at_rest())
         if self._generations.unfinished is not None or self._has_changed(machine):
             self.wish(machine, self._clock.monotonic())
         return self._generations.current.machine
@@ -98,7 +108,7 @@ class NodeResizer:
         self._half = parts
         if parts is not None:
             self._loop.announce((telling.half_plugged(self._node, parts),))
-        if not self.interrupted() and self._generations.unfinished is None:
+        if not self.interrupted() and not self._is_busy:
             self._say(self._at_rest())
 
     async def run(self) -> None:
@@ -111,8 +121,10 @@ class NodeResizer:
                 continue
             (machine, seen_at), self._wanted = self._wanted, None
             try:
-                await self._follow(machine, seen_at)
-            except HostError:
+                async with self.turns:
+                    await self._follow(machine, seen_at)
+            except HostError as error:
+                self._struggle(error)
                 await self._wait(pause)
                 if not self.interrupted():
                     self.wish(machine, seen_at)
@@ -121,10 +133,11 @@ class NodeResizer:
                 pause = _FIRST_PAUSE_S
 
     async def _wait(self, seconds: float | None) -> None:
-        """Until a size is wished, or for a time."""
+        """Until a size is wished, or for a time; not at all if one is."""
         alarm = None if seconds is None else asyncio.ensure_future(self._ring(seconds))
         try:
-            await self._arrived.wait()
+            while not self.interrupted() and not self._arrived.is_set():
+                await self._arrived.wait()
         finally:
             if alarm is not None:
                 alarm.cancel()
@@ -141,13 +154,15 @@ class NodeResizer:
     async def _follow(self, machine: Machine, seen_at: float) -> None:
         """Plan and carry out; if the machine changes meanwhile the rest is left to the next plan."""
         noticed_at = self._clock.now() - (self._clock.monotonic() - seen_at)
+        self._is_busy = True
         await applied(self._loop, present.changed(resizing=True))
         try:
             situation = await self._looking.look(machine)
             book = self._generations
-            found = plan(book.before, machine, noticed_at, situation, book.unfinished)
+            found = plan(book.before, machine, noticed_at, situation, book.unfinished, book.tried)
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
+                self._rest()
             elif await self._carry_out(found, situation, seen_at):
                 await self._finish(found)
         finally:
@@ -155,6 +170,7 @@ class NodeResizer:
 
     async def _carry_out(self, found: ResizePlan, situation: Situation, seen_at: float) -> bool:
         """Whether all was done; not if the machine changed again after this size was published."""
+        await self._generations.attempt(found.generation.machine)
         count(self._meters, metrics.begun(found))
         self._observe("detect", self._clock.monotonic() - seen_at)
         began, ending = self._clock.monotonic(), 0.0
@@ -175,7 +191,8 @@ class NodeResizer:
                 await self._generations.publish(found, situation.tenants)
             await self._doing.do(step, found)
         except HostError as error:
-            self._failed(step, found, error)
+            log.debug("%s: %s", type(step).__name__, error)
+            count(self._meters, metrics.failed(found, _SUBSYSTEMS.get(type(step), metrics.CGROUPS)))
             raise
         if isinstance(step, steps.Publish):
             self._announce(found, situation)
@@ -185,23 +202,28 @@ class NodeResizer:
         count(self._meters, metrics.ended(found))
         self._loop.announce(telling.reassigned(found, situation.tenants))
         resizing = telling.in_progress(found, closed=bool(found.victims))
-        self._selfview.tell(machine=found.generation.machine, resizing=resizing)
+        self._saying.tell(machine=found.generation.machine, resizing=resizing)
         self._meters.set(metrics.GENERATION.name, value=found.generation.number)
 
     async def _finish(self, found: ResizePlan) -> None:
         forced = self._doing.used_too_much
         await self._generations.finish(forced=bool(forced))
         self._notes = found.notes
-        self._say(self._at_rest())
+        self._rest()
         count(self._meters, metrics.done(found))
         if forced:
             self._loop.announce((telling.forced(self._node, found, forced),))
-        self._loop.announce((telling.resized(self._node, found),))
+        if found.generation.changes:
+            self._loop.announce((telling.resized(self._node, found),))
         log.info("%s", telling.sizes(found))
 
-    def _failed(self, step: steps.ResizeStep, found: ResizePlan, error: HostError) -> None:
+    def _rest(self) -> None:
+        """The node has the size of its machine, or will not follow it."""
+        self._is_busy = False
+        self._say(self._at_rest())
+
+    def _struggle(self, error: HostError) -> None:
         """It is tried again; people are told meanwhile."""
-        count(self._meters, metrics.failed(found, _SUBSYSTEMS.get(type(step), metrics.CGROUPS)))
         log.warning("the node could not follow its machine, and tries again: %s", error)
         self._loop.announce((telling.failed(self._node, str(error)),))
         self._say(telling.has_failed(self._generations.current.number, str(error)))
@@ -210,7 +232,7 @@ class NodeResizer:
         return telling.stable(self._generations.current.number, self._notes, self._half)
 
     def _say(self, resizing: Resizing) -> None:
-        self._selfview.tell(resizing=resizing)
+        self._saying.tell(resizing=resizing)
 
     def _has_changed(self, machine: Machine) -> bool:
         return bool(difference.difference(self._generations.current.machine, machine))

@@ -1,0 +1,76 @@
+"""The hands of a prepared unplug: pods are evicted, CPUs emptied, parts switched.
+
+Whatever comes of it is seen on the machine and in the API; only a refusal of the kernel has to be told.
+"""
+
+import logging
+from typing import Final
+
+from flexlet.api.cpuset import CpuSet
+from flexlet.api.pod import ResourceList
+from flexlet.api.status import ApiError
+from flexlet.core.agent import pinning
+from flexlet.core.hotplug.preparing import BringOnline, Evict, TakeOffline
+from flexlet.core.machine.parts import PartRefused
+from flexlet.core.node.decider import NodeDecider
+from flexlet.core.node.status import amounts
+from flexlet.engine.agent.detecting import Detecting
+from flexlet.engine.agent.hands.tools import Tools
+from flexlet.engine.agent.loop import AgentLoop
+from flexlet.engine.agent.resizing.waiting import Patience
+from flexlet.errors import HostError
+from flexlet.ports.cluster import PODS
+
+log: Final = logging.getLogger(__name__)
+
+_API_PATIENCE_S: Final = 5.0
+"""How long pods are spared for the cluster to hear first that the node offers less."""
+_PIN_PATIENCE_S: Final = 10.0
+
+
+class RoomMaking:
+    """Does; `prepared` decides."""
+
+    def __init__(self, tools: Tools, loop: AgentLoop, detecting: Detecting, decider: NodeDecider) -> None:
+        self._tools = tools
+        self._loop = loop
+        self._detecting = detecting
+        self._decider = decider
+        self._patience = Patience(tools.clock)
+
+    async def evict(self, step: Evict, ceiling: ResourceList) -> None:
+        """Ask the API to evict a pod, once the cluster cannot send another in its place."""
+        await self._patience.until(lambda: self._is_known(ceiling), _API_PATIENCE_S)
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": step.name, "namespace": step.namespace},
+            "deleteOptions": {"preconditions": {"uid": step.uid}},
+        }
+        try:
+            await self._tools.cluster.create(PODS, step.namespace, body, path=f"{step.name}/eviction")
+        except ApiError as error:
+            log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, error)
+
+    async def drained(self, cpus: CpuSet) -> None:
+        """Until no container is about to leave these CPUs; who cannot be moved now holds nobody up."""
+
+        async def are_left() -> bool:
+            return not pinning.due(self._loop.world, self._tools.clock.now()).leaving & cpus
+
+        await self._patience.until(are_left, _PIN_PATIENCE_S)
+
+    async def switch(self, step: TakeOffline | BringOnline) -> PartRefused | None:
+        """Switch a part; one that nobody may switch has refused, too."""
+        parts = self._detecting.parts
+        try:
+            if isinstance(step, TakeOffline):
+                return await parts.offline(step.part, step.timeout_s)
+            return await parts.online(step.part, step.as_)
+        except HostError as error:
+            return PartRefused(part=step.part, reason="EACCES", message=str(error))
+
+    async def _is_known(self, ceiling: ResourceList) -> bool:
+        status = (self._decider.published or {}).get("status", {})
+        told = amounts(status.get("allocatable"))
+        return all(name in told and told[name] <= amount for name, amount in ceiling.items())
