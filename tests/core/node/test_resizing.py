@@ -12,6 +12,7 @@ from flexlet.core.actions import ApiAction, PatchObject
 from flexlet.core.node.facts import Resizing
 from flexlet.core.node.veto import REJECTED
 from flexlet.core.observations import Failed
+from flexlet.core.refs import NODES
 
 STAMP = age.format_seconds(NOW)
 FOLLOWS = facts(resizing=Resizing(generation=1))
@@ -80,6 +81,19 @@ def test_while_pods_must_leave_the_node_is_closed_and_then_opened_again() -> Non
     life.decider.fold(seen(existing(FOLLOWS, taints=[foreign, ours])))
     [opening] = [a for a in life.round(0.1) if isinstance(a, PatchObject) and not a.subresource]
     assert opening.patch["spec"] == {"taints": [foreign]}
+
+
+def test_the_door_is_closed_before_the_report_and_again_if_somebody_else_was_faster() -> None:
+    """A report is a write, too, and the taints may be written only while nobody else has written."""
+    life = Life(facts(resizing=Resizing(generation=2, closed=True)))
+    life.decider.fold(seen(existing(FOLLOWS)))
+    closing, report = (a for a in life.round() if isinstance(a, PatchObject) and a.ref == NODES)
+    assert (closing.subresource, report.subresource) == ("", "status")
+    life.decider.fold(Failed(closing, 409, "Conflict", "the object has been modified"))
+    assert [a for a in life.round(0.1) if a == closing] == []
+    life.decider.fold(seen(existing(FOLLOWS)))
+    assert [a for a in life.round(0.1) if a == closing] == [closing]
+    assert [a for a in life.round(0.1) if a == closing] == []
 
 
 def test_a_cluster_that_keeps_taints_from_nodes_is_not_asked_again() -> None:

@@ -14,6 +14,7 @@ Object = dict[str, Any]
 
 RESIZING_TAINT: Final = "flexlet.io/resizing"
 _REFUSED: Final = (403, 422)
+_CONFLICT: Final = 409
 
 
 class Door:
@@ -21,10 +22,17 @@ class Door:
 
     def __init__(self) -> None:
         self._forbidden = False
+        self._outrun = False
 
     def refused(self, code: int) -> None:
-        """The server said no; a conflict or a fault is tried again with the next report."""
+        """The server said no; a fault is tried again with the next report."""
         self._forbidden = self._forbidden or code in _REFUSED
+        self._outrun = code == _CONFLICT
+
+    def must_hurry(self) -> bool:
+        """The Node was seen; whether somebody else wrote it before we could, so that we should try again at once."""
+        outrun, self._outrun = self._outrun, False
+        return outrun
 
     def decide(self, node: Object, *, closed: bool) -> PatchObject | None:
         """The patch that closes or opens the node, None if it is as it should be."""

@@ -119,6 +119,8 @@ class NodeDecider:
         self._announced.clear()
         self._heartbeat.arrived()
         self._veto.arrived()
+        if self._door.must_hurry():
+            self._heartbeat.hurry()
 
     def _not_arrived(self) -> None:
         self._corrected = False
@@ -146,22 +148,19 @@ class NodeDecider:
         first = not self._corrected
         metadata = registration.corrections(node["metadata"], self._settings, facts, new, first=first)
         changed = patch.changes(old, new)
-        told = [
-            *self._news(found.news),
-            *self._schedulable(node),
-            *self._boot(old, facts),
-            *self._close(node, facts),
-        ]
+        told = [*self._news(found.news), *self._schedulable(node), *self._boot(old, facts)]
+        # The door first: it may be written only while nobody else has written, and a report is a write.
+        door = self._close(node, facts)
         self._heartbeat.computed(now)
         if not changed and not metadata and not self._heartbeat.must_report(now):
-            return told
+            return [*door, *told]
         self._corrected = True
         self._veto.sending(changed, new)
         self._heartbeat.reported(now, changed=bool(changed or metadata))
         body: Object = {"status": changed | {"conditions": patch.heartbeat(new)}}
         body |= {"metadata": metadata} if metadata else {}
         sent = PatchObject(ref=NODES, name=self._settings.name, patch=body, kind="strategic", subresource="status")
-        return [sent, *told]
+        return [*door, sent, *told]
 
     def _status(self, old: Object, facts: NodeFacts, now: float) -> tuple[Object, Conditions]:
         """The status as it should be, with the old size if the cluster refused the new one."""
