@@ -22,6 +22,8 @@ from flexlet.core.node.settings import NodeSettings
 from flexlet.core.node.status import node_capacity
 from flexlet.core.resources.names import MEMORY
 
+UNPINNED: Final = "\n"
+"""What takes every name out of a cpuset; an empty text would not reach the kernel."""
 MARGIN: Final = Bytes(64 * MIB)
 """What critical pods get beyond their present use when the machine is smaller than its reservations."""
 
@@ -79,9 +81,11 @@ def _kubepods(
 
 
 def _at_rest(machine: Machine, managing: ManagerSettings) -> dict[str, str]:
-    """Nothing is squeezed; without a CPU manager all pods may run on every CPU, and only on what is named here."""
-    pinned = {} if managing.pins_cpus else {"cpuset.cpus": str(machine.online)}
-    return {"memory.high": "max"} | pinned
+    """Nothing is squeezed; without a CPU manager all pods may run on every CPU, and only on what is named here.
+
+    Beside a CPU manager nothing is named, and what was named before there was one is taken back.
+    """
+    return {"memory.high": "max", "cpuset.cpus": UNPINNED if managing.pins_cpus else str(machine.online)}
 
 
 def _host(machine: Machine, for_all: ResourceList) -> Host:
