@@ -196,6 +196,12 @@ async def test_a_node_that_follows_its_machine_says_so() -> None:
                 "node_hot_unplug_request_total 0",
             ):
                 assert line in lines
+            async with asyncio.timeout(30):
+                while not (there.directory / "kubelet/node_generation.json").exists():  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+            told = msgspec.json.decode((there.directory / "kubelet/node_generation.json").read_bytes())
+            assert (told["node"], told["generation"]) == (NODE, 1)
+            assert told["capacity"]["cpu"] == node["status"]["capacity"]["cpu"]
             for task in tasks:
                 task.cancel()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from flexlet.adapters.logfiles.leftovers import LogLeftovers
 from flexlet.adapters.logfiles.rotation import LogRotation
 from flexlet.adapters.nodeserver.usage import Usage
+from flexlet.adapters.notices import NoticeBoard
 from flexlet.api.quantity import Quantity
 from flexlet.apps.agent import host
 from flexlet.apps.agent.node import LINKS, Surroundings
@@ -17,6 +18,7 @@ from flexlet.engine.agent.agent import Agent
 from flexlet.engine.agent.chores import LogChore, Reclaiming, Sweeping
 from flexlet.engine.agent.images import ImageKeeper
 from flexlet.engine.agent.pressure import Pressure
+from flexlet.engine.agent.resizing.noticing import Noticing
 from flexlet.engine.agent.shutdown import NodeShutdown
 from flexlet.errors import RuntimeFault
 
@@ -48,6 +50,16 @@ async def take_on(around: Surroundings, node: Agent) -> None:
             LogLeftovers(Path(config.pod_logs_dir), LINKS),
         ),
     )
+    _give_notice(around, node)
+
+
+def _give_notice(around: Surroundings, node: Agent) -> None:
+    """Others on this host hear of each size, if there is more than one."""
+    board = NoticeBoard(around.options.root)
+    if around.resize.plug:
+        node.take_on(Noticing(around.options.name, node.following, board, around.clock))
+    else:
+        board.clear()
 
 
 def shutdown(around: Surroundings, node: Agent) -> NodeShutdown:

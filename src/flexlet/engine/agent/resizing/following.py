@@ -54,7 +54,7 @@ class Following:
         self._loop = loop
         self._enforce = enforce
         patience = Patience(tools.clock)
-        generations = Generations(tools.ledger.files, tools.clock)
+        self._generations = generations = Generations(tools.ledger.files, tools.clock)
         looking = Looking(tools.host, tools.cgroups, loop, settings, resize, enforce=enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
@@ -71,19 +71,20 @@ class Following:
         """Look at the machine, and hold all pods to it; HostError if it cannot be looked at."""
         machine = await self._detecting.first()
         # After a shrink that nobody saw, pods keep what they were held to until they have been squeezed.
-        held = await self._resume(machine) if self._resize.plug else machine
+        held = await self._resume(machine) if self._resize.plug else await self._remember(machine)
         await self._tree.make()
-        size = self._view(held)
+        size = self.view(held)
         # What limits memory is left as it is if a shrink is under way, for the kernel would kill those who were
         # promised their time; and below the reservations, where what critical pods use is not known yet.
-        careful = self.resizer.is_unfinished or MEMORY in size.below_reserved
+        unfinished = self._resize.plug and self.resizer.is_unfinished
+        careful = unfinished or MEMORY in size.below_reserved
         files = {name: text for name, text in size.kubepods.items() if not (careful and name.startswith(_HARD))}
         await self._tree.hold(files, size.host.hugepage_sizes)
         return machine
 
     def size(self, machine: Machine) -> Change:
         """The node is as large as this machine."""
-        found = self._view(machine)
+        found = self.view(machine)
         offered = capped(found.allocatable, self._ceiling)
         return replaced(machine=machine, allocatable=offered, ceiling=self._ceiling, host=found.host)
 
@@ -103,11 +104,17 @@ class Following:
         self._ceiling = self.preparing.begin(machine)
         return held
 
+    async def _remember(self, machine: Machine) -> Machine:
+        """Nobody follows the machine; whoever does later knows which size containers were started for."""
+        await self._generations.open(machine, self._resize)
+        return machine
+
     def _whole(self, world: World) -> ResourceList:
         """What pods may have of the machine that counts."""
-        return self._view(world.setup.machine).allocatable
+        return self.view(world.setup.machine).allocatable
 
-    def _view(self, machine: Machine) -> NodeView:
+    def view(self, machine: Machine) -> NodeView:
+        """The node with this machine."""
         return view(machine, self._settings, self._loop.world.setup.managers, enforce=self._enforce)
 
     def _noted(self, note: Note) -> None:

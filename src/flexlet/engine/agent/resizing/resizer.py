@@ -9,9 +9,10 @@ what was begun and not finished is taken up again.
 
 import asyncio
 import logging
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from flexlet.core.hotplug import metrics, steps, telling
+from flexlet.core.hotplug.generation import Generation
 from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Situation
@@ -29,6 +30,9 @@ from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
 from flexlet.ports.meters import Meters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 log: Final = logging.getLogger(__name__)
 
@@ -75,6 +79,8 @@ class NodeResizer:
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
+        self.counted: Callable[[Generation], None] = lambda _: None
+        """Called with each size from when it counts."""
 
     @property
     def is_unfinished(self) -> bool:
@@ -89,7 +95,7 @@ class NodeResizer:
         """Go on from an earlier agent; the machine that all pods are held to until `run` follows."""
         await self._generations.open(machine, settings)
         self._notes = self._generations.notes
-        self._meters.set(metrics.GENERATION.name, value=self._generations.current.number)
+        self._count_from_now(self._generations.current)
         self._saying.tell(machine=machine, resizing=self._at_rest())
         if self._generations.unfinished is not None or self._has_changed(machine):
             self.wish(machine, self._clock.monotonic())
@@ -200,10 +206,14 @@ class NodeResizer:
     def _announce(self, found: ResizePlan, situation: Situation) -> None:
         """The new size counts: the cluster hears of it before any pod does."""
         count(self._meters, metrics.ended(found))
-        self._loop.announce(telling.reassigned(found, situation.tenants))
+        self._loop.announce(telling.reassigned(found.reassigned, situation.tenants))
         resizing = telling.in_progress(found, closed=bool(found.victims))
         self._saying.tell(machine=found.generation.machine, resizing=resizing)
-        self._meters.set(metrics.GENERATION.name, value=found.generation.number)
+        self._count_from_now(found.generation)
+
+    def _count_from_now(self, generation: Generation) -> None:
+        self._meters.set(metrics.GENERATION.name, value=generation.number)
+        self.counted(generation)
 
     async def _finish(self, found: ResizePlan) -> None:
         forced = self._doing.used_too_much
