@@ -24,6 +24,7 @@ from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.observations import Observation
 from flexlet.engine.agent import intake, present
+from flexlet.engine.agent.ballooning import Ballooning
 from flexlet.engine.agent.bookkeeping import Bookkeeping
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools, looking
@@ -111,6 +112,8 @@ class Agent:
         self.static = StaticPods(settings.name, static, self.loop, tools.runtime, tools.clock)
         self.books = Bookkeeping(self.loop, tools, self.watching)
         self._cgroups = Cgroups(tree, self.loop, selfview, tools)
+        self.ballooning = Ballooning(self.loop, tree, tools.ledger.files, tools.clock)
+        self.take_on(self.ballooning)
         self.detecting = detecting
         self.following = Following(
             settings, detecting, resize, tools, self.loop, tree, selfview, self.decider, meters, enforce=enforce
@@ -135,6 +138,7 @@ class Agent:
     async def start(self) -> None:
         """Look at everything once; raises ConfigError, RuntimeFault or HostError if the node cannot run."""
         await self.tools.ledger.open()
+        await self.ballooning.begin()
         self._machine = await self.following.begin()
         self.books.check(self._machine)
         facts = await self.selfview.first(self._machine)

@@ -39,6 +39,9 @@ _SURROUNDINGS: Final = tuple(name for name in World.__struct_fields__ if name !=
 Change = Callable[[World], World]
 """Something about the node itself that was learned: allocatable, readiness, labels, pressure."""
 
+Watcher = Callable[[World, World], None]
+"""Told of the world before and after a round."""
+
 
 class Hands(Protocol):
     """Whoever carries out deeds; `learn` may be called with observations made on the way."""
@@ -85,6 +88,8 @@ class AgentLoop:
         self.rounds = 0
         self.late_rounds = 0
         self.longest_round_s = 0.0
+        self.watchers: list[Watcher] = []
+        """Told after each round that changed the world, in the loop's own task; they must be quick."""
         self._hands = hands
         self._clock = clock
         self._journal = journal
@@ -139,7 +144,7 @@ class AgentLoop:
         self._arrived.set()
 
     def _round(self, group: asyncio.TaskGroup) -> None:
-        now = self._clock.now()
+        now, before = self._clock.now(), self.world
         touched = self._alarms.due(now)
         mail, self._mail = self._mail, []
         for observation in mail:
@@ -151,6 +156,9 @@ class AgentLoop:
             self._alarms.ring("", self.world.look_again_at)
         self._journal.flush()
         self.rounds += 1
+        if self.world is not before:
+            for told in self.watchers:
+                told(before, self.world)
 
     def _fold(self, observation: PodObservation | Change, now: float) -> set[str]:
         if isinstance(observation, Finished) and isinstance(observation.deed, SaveAllocation):

@@ -56,7 +56,9 @@ class PodTree:
         # Once capped a file is always written, or nobody would open it again.
         self._held = {**unlimited(files), **self._held}
         self._cap = dict(files)
-        await self._write(self.path, lower(self._held, self._cap))
+        # An agent that begins caps first, and makes the tree then.
+        if await self._cgroups.exists(self.path):
+            await self._write(self.path, lower(self._held, self._cap))
 
     async def used(self) -> int:
         """The memory that all pods together use now."""
