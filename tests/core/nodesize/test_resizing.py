@@ -179,3 +179,14 @@ def test_a_deflate_that_can_never_be_granted_is_given_up() -> None:
     found = turn(scene(wanted, pod, workload=amounts(5, 20)), wanted)
     assert found.sizes == {"uid-b": has}
     assert {r.result for r in found.progress.values()} == {"Refused"}
+
+
+def test_an_old_answer_is_not_taken_for_a_new_one() -> None:
+    """A kubelet of 1.33 does not say which request it answers: its answer has to go away first."""
+    has, wanted = amounts(3, 12), amounts(7, 28)
+    pod = balloon(has, has, pending="Deferred")
+    waiting = turn(scene(wanted, pod, workload=amounts(5, 20)), wanted)
+    assert (waiting.sizes, waiting.wake_at) == ({}, NOW + 5)
+    records = tuple(waiting.progress.values())
+    late = turn(scene(wanted, pod, workload=amounts(5, 20), progress=records), wanted, now=NOW + 5)
+    assert late.sizes == {"uid-b": wanted}

@@ -190,6 +190,10 @@ class Resizing:
         wishes = [s for s in self.sides if s.goal > s.spec and not s.is_over]
         if not wishes:
             return None
+        until = self._since(wishes) + self.scene.settings.settle_s
+        if active.pending and self.now < until:
+            # An answer to an earlier request: kubelets of 1.33 do not say to which. It goes away.
+            return Turn(progress=self._records.all(), wake_at=until)
         guard = self.scene.refusal or modes.may_inflate(active, self.scene.verdict)
         if guard:
             for side in wishes:
