@@ -30,7 +30,7 @@ class Door:
         self._outrun = code == _CONFLICT
 
     def must_hurry(self) -> bool:
-        """The Node was seen; whether somebody else wrote it before we could, so that we should try again at once."""
+        """The Node was seen; whether to try again at once, because somebody else wrote it before we could."""
         outrun, self._outrun = self._outrun, False
         return outrun
 
