@@ -6,7 +6,7 @@ from typing import Final
 from flexlet.core.nodesize.tally import BUCKETS, Tally
 from flexlet.core.resources.names import CPU, MEMORY
 
-_HELP: Final = {
+HELP: Final = {
     "flexlet_balloon_cores": "Size of a node's balloons in CPUs.",
     "flexlet_balloon_bytes": "Size of a node's balloons in bytes of memory.",
     "flexlet_node_effective_cores": "What workloads may use of a node, in CPUs.",
@@ -48,7 +48,7 @@ Sample = tuple[str, str, float]
 
 
 def _family(name: str, kind: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# HELP {name} {_HELP[name]}\n# TYPE {name} {kind}\n"
+    yield f"# HELP {name} {HELP[name]}\n# TYPE {name} {kind}\n"
     for suffix, labels, value in samples:
         yield f"{name}{suffix}{{{labels}}} {value:.16g}\n" if labels else f"{name}{suffix} {value:.16g}\n"
 
