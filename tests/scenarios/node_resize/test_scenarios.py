@@ -13,7 +13,7 @@ from flexlet.testing import run
 
 Json = dict[str, Any]
 
-STORIES = {path.stem: path for path in sorted(Path(__file__).parent.glob("[sv]*.yaml"))}
+STORIES = {path.stem: path for path in sorted(Path(__file__).parent.glob("[sv][0-9]*.yaml"))}
 
 
 async def play(story: Json, directory: Path) -> list[tuple[Json, Json]]:
