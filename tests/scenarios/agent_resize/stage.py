@@ -41,12 +41,28 @@ def options(given: Json) -> NodeOptions:
     }
     if "swap" in given:
         config |= {"memorySwap": {"swapBehavior": given["swap"]}, "failSwapOn": False}
+    config |= _managed(given)
     return NodeOptions(
         cpus=_cpus(cpus),
         memory=_memory(memory),
         config=config,
         resize=ResizeSettings(plug=True, unplug=True, cpu="Tolerate"),
     )
+
+
+def _managed(given: Json) -> Json:
+    """Managers need something reserved; the node is that much larger."""
+    if "cpuManagerPolicy" in given:
+        return {"cpuManagerPolicy": given["cpuManagerPolicy"], "kubeReserved": {"cpu": "1"}}
+    if "memoryManagerPolicy" in given:
+        reserved = [{"numaNode": 0, "limits": {"memory": "1Gi"}}]
+        policy = given["memoryManagerPolicy"]
+        return {
+            "memoryManagerPolicy": policy,
+            "reservedMemory": reserved,
+            "kubeReserved": {"memory": "1Gi"},
+        }
+    return {}
 
 
 def _cpus(count: str) -> str:

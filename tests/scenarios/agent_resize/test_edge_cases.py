@@ -16,11 +16,6 @@ FOLDER = Path(__file__).parent.parent / "resize"
 STORIES = {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 INSIDE = {"calls", "accepted", "infeasible"}
 """Expectations about the pure functions, which nobody sees from outside."""
-NOT_PLAYED = {
-    "15-infeasible-then-new-spec": "flexlet has no CPU manager",
-    "31-static-cpu-manager": "flexlet has no CPU manager",
-    "31b-static-memory-manager": "flexlet has no memory manager",
-}
 WITHOUT = {
     "11-larger-than-the-node": "PodResizeValidator",  # servers before 1.36 let it through
     "41-overhead": "RuntimeClass",  # which the embedded server does not serve
@@ -55,7 +50,7 @@ def _outside(key: str, value: Any) -> Any:
     return [each for each in value if not each.endswith(" Killing")] if key == "events" else value
 
 
-@pytest.mark.parametrize("name", [name for name in STORIES if name not in NOT_PLAYED])
+@pytest.mark.parametrize("name", STORIES)
 def test_a_story_is_the_same_on_a_whole_node(name: str, tmp_path: Path) -> None:
     story = yaml.safe_load(STORIES[name].read_text(encoding="utf-8"))
     for number, seen, expected in run(play(story, tmp_path, WITHOUT.get(name, ""))):
