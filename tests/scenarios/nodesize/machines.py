@@ -48,15 +48,15 @@ class FakeEnd:
 
 
 @contextlib.asynccontextmanager
-async def kept(stage: World, end: FakeEnd) -> AsyncIterator[None]:
-    """The keeper of machines beside the controller, and an agent that is always ready for an unplug."""
+async def kept(stage: World, end: FakeEnd, *, obliging: bool = True) -> AsyncIterator[None]:
+    """The keeper of machines beside the controller, and an agent that gets ready for an unplug, or does not."""
 
     @contextlib.asynccontextmanager
     async def opening(_: str) -> AsyncIterator[MachineEnd]:
         yield end
 
     keeper = MachineKeeper(stage.decider, opening, stage.sim.clock, stage.wake)
-    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(_obliging_agent(stage))]
+    tasks = [asyncio.create_task(keeper.run()), asyncio.create_task(_agent(stage, obliging))]
     try:
         yield
     finally:
@@ -65,8 +65,8 @@ async def kept(stage: World, end: FakeEnd) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _obliging_agent(stage: World) -> None:
-    """Says that it is ready a second after it was asked, and forgets it with the request."""
+async def _agent(stage: World, obliging: bool) -> None:
+    """Says that it is ready a second after it was asked, or that it refuses, and forgets it with the request."""
     while True:
         await stage.sim.clock.sleep(1.0)
         node = await stage.get(ports.NODES, NODE) or {}
@@ -76,6 +76,12 @@ async def _obliging_agent(stage: World) -> None:
             assert all(
                 Quantity.parse(text) for text in msgspec.json.decode(notes[names.DESIRED_CAPACITY]).values()
             )
-        if is_asked != is_ready:
+        if not obliging:
+            said = {"type": "NodeResize", "status": "False", "reason": "Stable"}
+            if is_asked:
+                said |= {"reason": "UnplugRefused", "message": "CPU 0 must stay"}
+            body = {"status": {"conditions": [said]}}
+            await stage.sim.cluster.patch(ports.NODES, "", NODE, body, kind="strategic", subresource="status")
+        elif is_asked != is_ready:
             answer = {names.UNPLUG_READY: "1" if is_asked else None}
             await stage.sim.cluster.patch(ports.NODES, "", NODE, {"metadata": {"annotations": answer}})

@@ -162,3 +162,20 @@ def test_a_new_wish_calls_a_shrink_off() -> None:
                 assert (await stage.figures())["effective"] == (12, 48)
 
     run(story())
+
+
+def test_a_node_that_does_not_let_go_is_heard_at_once() -> None:
+    async def story() -> None:
+        async with world() as stage:
+            await begin(stage, ("3", "12Gi"), (5, 20))
+            end = FakeEnd(stage, 15, 60)
+            async with kept(stage, end, obliging=False):
+                await stage.apply(wish("8", "32Gi"))
+                await stage.settle(5)
+                assert end.asked == []
+                machine = (await stage.status())["machine"]
+                assert machine["message"] == "CPU 0 must stay: the balloon is the downsizing"
+                assert await stage.figures() == {"balloon": (7, 28), "effective": (8, 32), "headroom": (3, 12)}
+                assert await notes(stage) == set()
+
+    run(story())

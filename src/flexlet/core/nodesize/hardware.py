@@ -23,6 +23,8 @@ from flexlet.core.refs import NODES
 from flexlet.core.resources.names import CPU, MEMORY
 
 _UNSEEN: Final = "the machine has what is wanted, the node has yet to notice"
+_HEARD_S: Final = 2.0
+"""A refusal that stood on the node before it was asked is gone by then."""
 _FENCED: Final = "the balloon is the downsizing"
 
 
@@ -131,9 +133,11 @@ def _preparing(scene: Scene, status: MachineStatus, now: float) -> HardwarePlan:
     if names.UNPLUG_READY in notes and names.DESIRED_CAPACITY in notes:
         begun = _phase(status, "Unplugging", "")
         return HardwarePlan(status=begun, deed=_deed(scene, begun))
-    if now < until:
-        return HardwarePlan(status=status, wake_at=until)
-    text = f"the node was not ready to give up hardware within {scene.settings.prepare_s:g} s: {_FENCED}"
+    heard = until - scene.settings.prepare_s + _HEARD_S
+    if now < heard or (now < until and not scene.node.unplug_refused):
+        return HardwarePlan(status=status, wake_at=heard if now < heard else until)
+    why = scene.node.unplug_refused or f"the node was not ready for it within {scene.settings.prepare_s:g} s"
+    text = f"{why}: {_FENCED}"
     return HardwarePlan(status=_phase(status, "Refused", text), actions=_calm(scene))
 
 

@@ -15,6 +15,7 @@ from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.resources import statusaware
 from flexlet.core.resources.names import CPU, MEMORY
 
+_UNPLUG_REFUSED: Final = "UnplugRefused"
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -32,6 +33,7 @@ class _NodeStatus(KubeStruct, frozen=True, kw_only=True):
     capacity: ResourceList = msgspec.field(default_factory=dict)
     allocatable: ResourceList = msgspec.field(default_factory=dict)
     node_info: _NodeInfo = _NodeInfo()
+    conditions: tuple[Condition, ...] = ()
 
 
 class _Node(KubeStruct, frozen=True, kw_only=True):
@@ -53,6 +55,8 @@ class NodeSight(msgspec.Struct, frozen=True, kw_only=True):
     allocatable: Amounts
     version: tuple[int, int] = (0, 0)
     system: str = "linux"
+    unplug_refused: str = ""
+    """Why the node's agent does not let go of hardware that it was asked for."""
     preemption_is_off: bool = False
     """Whether its policy keeps the scheduler from preempting for a balloon's resize."""
 
@@ -119,6 +123,7 @@ def node(raw: bytes) -> NodeSight:
         allocatable=sizes.of(status.allocatable),
         version=_version(status.node_info.kubelet_version),
         system=status.node_info.operating_system or "linux",
+        unplug_refused=next((c.message for c in status.conditions if c.reason == _UNPLUG_REFUSED), ""),
         preemption_is_off=names.LABEL.encode() in bytes(found.spec.pod_preemption_policy),
     )
 
