@@ -5,8 +5,10 @@ by hand. `tests/docs` holds every page to what this prints, so that a new option
 unknown.
 """  # noqa: INP001  a script beside the pages
 
+import ast
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import sys
@@ -26,9 +28,11 @@ from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.store.rows import Statistics
 from flexlet.cli.main import cli
 from flexlet.core import gates
-from flexlet.core.kubeletconfig import reading, support
+from flexlet.core.kubeletconfig import noderesize, reading, support
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
 from flexlet.core.scheduling import exposition
+from flexlet.core.stats.declared import FAMILIES
 from flexlet.errors import FlexletError
 
 DOCS: Final = Path(__file__).resolve().parent
@@ -101,6 +105,14 @@ def _metric_rows(path: str, text: str) -> Iterator[str]:
     kind_of = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     for name, meaning in re.findall(r"^# HELP (\S+) (.+)$", text, re.MULTILINE):
         yield f"| `{name}` | {kind_of[name]} | `{path}` | {meaning} |\n"
+
+
+def node_metrics() -> Iterator[str]:
+    """Every family that a node may show."""
+    yield "| metric | type | labels | meaning |\n|---|---|---|---|\n"
+    for name, family in sorted(FAMILIES.items()):
+        labels = ", ".join(f"`{label}`" for label in family.labels)
+        yield f"| `{name}` | {family.kind} | {labels} | {family.help} |\n"
 
 
 def _limited_pod() -> Pod:
@@ -176,6 +188,25 @@ def node_refusals() -> Iterator[str]:
     yield from (f"| `{path}` | {text} |\n" for path, text in sorted(texts.items()))
 
 
+def node_resize_fields() -> Iterator[str]:
+    """The fields of NodeResizeConfiguration, what an empty file means, and what their docstrings say."""
+    yield "| field | default | meaning |\n|---|---|---|\n"
+    values = noderesize.to_value(NodeResizeConfiguration())
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(NodeResizeConfiguration)}
+    for name, meaning in _attributes(NodeResizeConfiguration):
+        yield f"| `{names[name]}` | {_shown(values[names[name]])} | {meaning} |\n"
+
+
+def _attributes(kind: type) -> Iterator[tuple[str, str]]:
+    """Attributes of a class, each with the text below it."""
+    body = ast.parse(inspect.getsource(kind)).body[0]
+    assert isinstance(body, ast.ClassDef)  # noqa: S101
+    for above, below in itertools.pairwise(body.body):
+        if isinstance(above, ast.AnnAssign) and isinstance(above.target, ast.Name):
+            assert isinstance(below, ast.Expr)  # noqa: S101
+            yield above.target.id, ast.literal_eval(below.value)
+
+
 PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "commands": commands,
     "differences": differences,
@@ -184,7 +215,9 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "lives": lives,
     "metrics": metrics,
     "node-fields": node_fields,
+    "node-metrics": node_metrics,
     "node-refusals": node_refusals,
+    "node-resize-fields": node_resize_fields,
 }
 
 
