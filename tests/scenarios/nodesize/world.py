@@ -123,7 +123,7 @@ class World:
     async def add(self, name: str, cpu: float, gib: float, node: str = NODE, **spec: Any) -> None:
         """A workload, bound already."""
         requests = {"cpu": str(Quantity.of_milli(round(cpu * 1000))), "memory": _bytes(gib)}
-        container = {"name": "c", "image": "x", "resources": {"requests": requests}}
+        container = {"name": "c", "image": self.settings.image, "resources": {"requests": requests}}
         body: Json = {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
         if node:
             body["spec"]["nodeName"] = node
