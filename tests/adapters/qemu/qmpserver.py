@@ -33,6 +33,7 @@ class QmpMachine:
         self.spare = spare
         self.backends: dict[str, int] = {}
         self.dimms: dict[str, dict[str, Any]] = {}
+        self.kvm = True
         self.elastic = {"requested-size": 0, "size": 0, "max-size": spare, "block-size": 2 << 20}
         self.keeps: set[str] = set()
         self.ignores: set[str] = set()
@@ -80,6 +81,9 @@ class QmpMachine:
         self.commands.append(command)
         method = getattr(self, "_" + command.replace("-", "_"), None)
         return method(**{key.replace("-", "_"): value for key, value in arguments.items()}) if method else {}
+
+    def _query_kvm(self) -> Any:
+        return {"enabled": self.kvm, "present": True}
 
     def _query_hotpluggable_cpus(self) -> Any:
         def entry(number: int) -> dict[str, Any]:

@@ -62,6 +62,20 @@ async def test_no_backend_is_left_of_a_module_that_has_gone(
     assert machine.backends == {}
 
 
+async def test_an_emulator_keeps_the_memory_of_a_module_for_the_next(
+    hypervisor: QemuHypervisor, machine: QmpMachine
+) -> None:
+    """In other memory at the same place it would run the code that was there before."""
+    machine.kvm = False
+    dimm = Dimm(0, 1 << 30)
+    for _ in range(2):
+        await hypervisor.plug(dimm)
+        assert await hypervisor.unplug(dimm, 5.0) == Unplugged()
+        assert machine.backends == {dimm.backend: dimm.size}
+    await hypervisor.plug(Dimm(0, 1 << 28))
+    assert (await hypervisor.memory()).dimms == (Dimm(0, 1 << 28),)
+
+
 async def test_a_connection_that_breaks_during_an_unplug_leaves_it_open(
     hypervisor: QemuHypervisor, machine: QmpMachine
 ) -> None:

@@ -60,8 +60,8 @@ def test_what_was_plugged_is_there_again() -> None:
     assert [word for word in words if "vcpu" in word or "dimm" in word or "virtio-mem" in word] == [
         "virtio-mem-pci,id=vmem0,memdev=vmem0-backend,bus=vmem0-port,block-size=2M,requested-size=6M",
         "max-x86_64-cpu,id=vcpu-5-0-0,socket-id=5,core-id=0,thread-id=0",
-        "memory-backend-ram,id=dimm2-backend,size=512M",
-        "pc-dimm,id=dimm2,memdev=dimm2-backend,slot=2",
+        "memory-backend-ram,id=dimm2-backend-512M,size=512M",
+        "pc-dimm,id=dimm2,memdev=dimm2-backend-512M,slot=2",
     ]
 
 

@@ -72,7 +72,7 @@ class QemuHypervisor:
             if outcome is None:
                 outcome = await self._await_outcome(device, events, patience_s)
         if outcome == Unplugged():
-            if isinstance(device, Dimm):
+            if isinstance(device, Dimm) and not await self._is_emulated():
                 await self._drop_backend(device)
             await self.remember()
         return outcome
@@ -100,21 +100,33 @@ class QemuHypervisor:
                 yield event
 
     async def _plug_dimm(self, dimm: Dimm) -> None:
+        is_new = await self._add_backend(dimm)
+        module = {"driver": "pc-dimm", "id": dimm.id, "memdev": dimm.backend, "slot": dimm.slot}
+        try:
+            await self._monitor.execute("device_add", module)
+        except Refusal:
+            if is_new:
+                await self._monitor.execute("object-del", {"id": dimm.backend})
+            raise
+
+    async def _add_backend(self, dimm: Dimm) -> bool:
+        """Whether it is new: one may be kept for this, or left by a connection that broke between two commands."""
         backend = {"qom-type": "memory-backend-ram", "id": dimm.backend, "size": dimm.size}
         try:
             await self._monitor.execute("object-add", backend)
         except Refusal as refusal:
             if "duplicate" not in refusal.description:
                 raise
-            # A connection that broke between the two commands has left it. If it is in use, it cannot be deleted.
-            await self._monitor.execute("object-del", {"id": dimm.backend})
-            await self._monitor.execute("object-add", backend)
-        module = {"driver": "pc-dimm", "id": dimm.id, "memdev": dimm.backend, "slot": dimm.slot}
-        try:
-            await self._monitor.execute("device_add", module)
-        except Refusal:
-            await self._monitor.execute("object-del", {"id": dimm.backend})
-            raise
+            return False
+        return True
+
+    async def _is_emulated(self) -> bool:
+        """Whether memory that is gone must be kept for the next module.
+
+        QEMU's emulator remembers code by where it was in memory, and forgets it when that memory is written; but
+        not when it is taken out, and other memory comes in its place. Programs would then run old code.
+        """
+        return not answers.has_kvm(await self._monitor.execute("query-kvm"))
 
     async def _drop_backend(self, dimm: Dimm) -> None:
         for _ in range(_BACKEND_TRIES):

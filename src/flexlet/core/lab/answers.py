@@ -22,6 +22,10 @@ class _Summary(msgspec.Struct, rename="kebab"):
     base_memory: int
 
 
+class _Kvm(msgspec.Struct):
+    enabled: bool
+
+
 class _Device(msgspec.Struct, rename="kebab"):
     size: int
     slot: int = 0
@@ -54,6 +58,12 @@ def memory(summary: object, devices: object) -> Memory:
     dimms = sorted((device.data.slot, device.data.size) for device in found if device.type == _DIMM)
     elastic = [device.data for device in found if device.type == _VIRTIO_MEM]
     return Memory(base, tuple(Dimm(*dimm) for dimm in dimms), _virtio_mem(elastic[0]) if elastic else None)
+
+
+def has_kvm(answer: object) -> bool:
+    """Whether ``query-kvm`` says that the machine's CPUs are real ones."""
+    found: _Kvm = _read("query-kvm", answer, _Kvm)
+    return found.enabled
 
 
 def _virtio_mem(data: _Device) -> VirtioMem:

@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from flexlet.api.units import MIB
+
 VIRTIO_MEM_ID: Final = "vmem0"
 VIRTIO_MEM_BACKEND: Final = "vmem0-backend"
 
@@ -54,8 +56,8 @@ class Dimm(msgspec.Struct, frozen=True):
 
     @property
     def backend(self) -> str:
-        """The id of the memory behind it."""
-        return f"{self.id}-backend"
+        """The id of the memory behind it, which may outlive the module: another one of that size can have it."""
+        return f"{self.id}-backend-{self.size // MIB}M"
 
 
 class VirtioMem(msgspec.Struct, frozen=True):
