@@ -102,6 +102,7 @@ async def pet(supervisor: Supervisor, loop: AgentLoop, clock: Clock) -> None:
 
 @contextlib.asynccontextmanager
 async def _running(options: AgentOptions, config: KubeletConfiguration, clock: Clock) -> AsyncIterator[Running]:
+    resize = resizing(options, config)
     require_cgroup2(options.cgroup_root)
     host.require(config)
     loaded = await nodecredentials.load_credentials(
@@ -128,7 +129,7 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
             around = Surroundings(
                 options=options,
                 config=config,
-                resize=resizing(options, config),
+                resize=resize,
                 cluster=counted(cluster, meters, clock, urlsplit(loaded.credentials.server).netloc),
                 runtime=timed(runtime, meters, clock),
                 cgroups=cgroups,
