@@ -50,7 +50,7 @@ def controllers(api: Api, folder: Path) -> Iterator["subprocess.Popen[str]"]:
     admin, path = kubeconfig.load(api.kubeconfig), folder / "controllers.kubeconfig"
     path.write_text(written(admin.server, admin.ca.decode(), CONTROLLERS, token))
     command = [sys.executable, "-m", "flexlet", "controllers", "--kubeconfig", str(path), "--leader-elect"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
@@ -98,9 +98,8 @@ def test_a_node_of_another_cluster_is_resized(cluster: Api, flexlet: Command, tm
         lease = cluster.get(LEASES, names.LEASE, "flexlet-system")
         assert lease["spec"]["holderIdentity"].endswith(f"_{process.pid}")
         process.send_signal(signal.SIGTERM)
-        assert process.stderr is not None
-        told = process.stderr.read()
-        assert (process.wait(20), "Traceback" in told, told.splitlines()[0]) == (0, False, "controllers run")
+        printed, talk = process.communicate(timeout=20)
+        assert (process.returncode, printed, "Traceback" in talk) == (0, "flexlet controllers run\n", False), talk
     until(lambda: not cluster.get(LEASES, names.LEASE, "flexlet-system")["spec"].get("holderIdentity"))
 
 
