@@ -1,5 +1,8 @@
 """The controller with flexlet's own agent as the node: the same wishes, the real answers."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +11,19 @@ import pytest
 from tests.engine.agent.world import world as node_world
 from tests.scenarios.nodesize.world import World
 
+from flexlet.adapters.sim.hypervisor import SimHypervisor
 from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apps import nodesize
 from flexlet.core.hollow.machine import Machine
+from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.lab.spec import MachineSpec
 from flexlet.core.nodesize import manifest, names
 from flexlet.core.nodesize.settings import Settings
+from flexlet.engine.nodesize.hypervised import HypervisedEnd
+from flexlet.engine.nodesize.keeper import MachineKeeper
 from flexlet.ports import cluster as ports
-from flexlet.testing import NodeOptions
+from flexlet.ports.machineend import MachineEnd
+from flexlet.testing import NodeOptions, SimHost
 from flexlet.testing.host import GIB
 from flexlet.testing.simtime import run
 
@@ -88,6 +97,59 @@ def test_defer_gets_the_room_of_a_pod_that_leaves(tmp_path: Path) -> None:
                 "cpu": "7",
                 "memory": "28Gi",
             }
+            await made.kill_controller()
+
+    run(story())
+
+
+@contextlib.asynccontextmanager
+async def hardware(made: World, hypervisor: SimHypervisor) -> AsyncIterator[None]:
+    """Somebody who plugs the machine."""
+
+    @contextlib.asynccontextmanager
+    async def opening(_: str) -> AsyncIterator[MachineEnd]:
+        yield HypervisedEnd(hypervisor, patience_s=5)
+
+    task = asyncio.create_task(MachineKeeper(made.decider, opening, made.sim.clock, made.wake).run())
+    yield
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def test_the_machine_follows_and_the_agent_prepares_for_it(tmp_path: Path) -> None:
+    """Grow past the boot size, shrink again, and shrink below it, where the guest cannot follow with memory."""
+
+    def wish(cpu: str, memory: str) -> Json:
+        target = {"effective": {"cpu": cpu, "memory": memory}}
+        return {"target": target, "via": "Auto", "machine": {"qmp": "/x"}, "onInsufficient": "Fail"}
+
+    async def story() -> None:
+        host = SimHost("0-3", 4 * GIB)
+        following = ResizeSettings(plug=True, unplug=True)
+        options = NodeOptions(hardware=host, config=OPTIONS.config, resize=following)
+        machine = MachineSpec(NODE, cpus=4, max_cpus=8, memory=4 * GIB, max_memory=16 * GIB)
+        async with node_world(tmp_path, options) as around:
+            made = await stage(around.cluster)
+            async with hardware(made, SimHypervisor(machine, hardware=host)):
+                await made.add("a", 1, 1, NODE)
+                await made.apply(wish("6", "8Gi"), NODE)
+                await made.settle(20)
+                assert (await made.status(NODE))["allocatable"] == {"cpu": "6", "memory": "8Gi"}
+                assert (await made.figures(NODE))["effective"] == (5.999, 7.984375)
+                await made.apply(wish("3", "4Gi"), NODE)
+                await made.settle(40)
+                assert (await made.status(NODE))["allocatable"] == {"cpu": "3", "memory": "4Gi"}
+                assert (await made.figures(NODE))["effective"] == (2.999, 3.984375)
+                await made.apply(wish("2", "2Gi"), NODE)
+                await made.settle(40)
+                status = await made.status(NODE)
+                assert status["allocatable"] == {"cpu": "2", "memory": "4Gi"}
+                assert (await made.figures(NODE))["effective"] == (1.999, 2)
+                assert status["machine"]["message"].endswith("the balloon is the downsizing")
+                assert (await made.condition("Ready", NODE))["status"] == "True"
+            phases = {p["metadata"]["name"]: p["status"]["phase"] for p in await made.pods()}
+            assert phases == {"a": "Running", manifest.name_of(NODE): "Running"}
+            assert await made.taints(NODE) == []
             await made.kill_controller()
 
     run(story())

@@ -58,6 +58,9 @@ def test_14_what_the_guest_keeps_stays_behind_the_balloon() -> None:
                 assert status["machine"]["phase"] == "Refused"
                 assert status["machine"]["message"] == "the guest keeps dimm3: the balloon is the downsizing"
                 assert await notes(stage) == set()
+                ready = await stage.condition("Ready")
+                assert (ready["status"], ready["message"]) == ("True", status["machine"]["message"])
+                assert ("MachineRefused", status["machine"]["message"]) in await stage.events()
                 assert {p["status"]["phase"] for p in await stage.pods()} == {"Running"}
 
     run(story())

@@ -75,7 +75,7 @@ def _ready(found: Findings, gone: Claim, resizing: Claim, lacking: Claim) -> Cla
     for claim in (gone, resizing, lacking):
         if claim.status:
             return Claim("Ready", False, claim.type if claim is not lacking else claim.reason, claim.message)
-    return Claim("Ready", True, "AsWanted")
+    return Claim("Ready", True, "AsWanted", _unwilling(found))
 
 
 def _resizing(found: Findings, progress: Iterable[Progress], scene: Scene) -> Claim:
@@ -94,7 +94,9 @@ def _resizing(found: Findings, progress: Iterable[Progress], scene: Scene) -> Cl
 
 def _insufficient(scene: Scene, found: Findings, progress: Iterable[Progress]) -> Claim:
     bad = [r for r in progress if r.result in {"Deferred", "Refused", "Partial"}]
-    machine = found.machine.message if found.machine and found.machine.phase == "Refused" else ""
+    # A machine that keeps hardware behind the balloon has the size that was wished, unless hardware was the wish.
+    is_lacking = any(found.short.values()) or scene.size.spec.via == "Hardware"
+    machine = _unwilling(found) if is_lacking else ""
     texts = [f"{r.resource}: {r.message}" for r in bad]
     texts += [
         f"{r}: the machine has {sizes.quantity(r, amount)} too little"
@@ -108,6 +110,10 @@ def _insufficient(scene: Scene, found: Findings, progress: Iterable[Progress]) -
     reasons = {r.result for r in bad}
     reason = "Deferred" if "Deferred" in reasons else "Refused" if "Refused" in reasons else "PartiallyGranted"
     return Claim("Insufficient", True, reason, "; ".join(texts))
+
+
+def _unwilling(found: Findings) -> str:
+    return found.machine.message if found.machine and found.machine.phase == "Refused" else ""
 
 
 def _owed(scene: Scene, progress: Iterable[Progress], found: Findings) -> list[Progress]:

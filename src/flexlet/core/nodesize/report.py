@@ -94,6 +94,8 @@ def told(scene: Scene, new: NodeSizeStatus) -> list[RecordEvent]:
     if _drifts(new) and not _drifts(scene.size.status):
         text = next(c.message for c in new.conditions if c.type == "Drifted")
         events.append(event(scene.size, "Warning", "BalloonDrift", text))
+    if _refuses(new) and not _refuses(scene.size.status) and new.machine:
+        events.append(event(scene.size, "Warning", "MachineRefused", new.machine.message))
     for record in ended(scene.size.status, new):
         size = sizes.of(new.balloon.allocated)[record.resource]
         text = f"{sizes.text(record.resource, size)} of balloon"
@@ -106,6 +108,10 @@ def told(scene: Scene, new: NodeSizeStatus) -> list[RecordEvent]:
         message = f"{text}, {wish} was wanted, {record.missing} is missing: {record.message}"
         events.append(event(scene.size, "Warning", refused, message))
     return events
+
+
+def _refuses(status: NodeSizeStatus) -> bool:
+    return status.machine is not None and status.machine.phase == "Refused"
 
 
 def _drifts(status: NodeSizeStatus) -> bool:

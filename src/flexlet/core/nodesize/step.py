@@ -68,7 +68,7 @@ def remains(scene: Scene, balloon: Balloon) -> ApiAction:
 
 
 def _make(scene: Scene, base: Base, goal: Amounts, now: float) -> Outcome:
-    """A balloon for a node without one: at the floor when it is new, else as big as it was, if that still fits."""
+    """A balloon for a node without one: small when it is new, else as big as it was, if that still fits."""
     amounts = _first_size(scene, goal)
     is_back = bool(scene.size.status.pod)
     fits = all(scene.headroom[r] >= sizes.FLOOR[r] for r in sizes.RESOURCES)
@@ -112,12 +112,12 @@ def shape(scene: Scene) -> str:
 
 def _first_size(scene: Scene, goal: Amounts) -> Amounts:
     """Nobody may be hurt by a balloon that appears: it takes what is free, and less than that."""
-    is_boot = scene.node.has_taint(names.PENDING_TAINT)
-    at_floor = (not scene.size.status.pod and not is_boot) or scene.verdict.mode == "stock-critical"
-    if at_floor or scene.settings.management == "DaemonSet":
+    if scene.verdict.mode == "stock-critical" or scene.settings.management == "DaemonSet":
         return dict(sizes.FLOOR)
     free = sizes.less(scene.allocatable, scene.workload, scene.settings.critical_reserve)
-    return sizes.largest(sizes.smallest(goal, free), sizes.FLOOR)
+    is_new = not scene.size.status.pod and not scene.node.has_taint(names.PENDING_TAINT)
+    most = sizes.smallest(goal, sizes.START) if is_new else goal
+    return sizes.largest(sizes.smallest(most, free), sizes.FLOOR)
 
 
 def _made(scene: Scene, resource: str, goal: int, size: int, *, fits: bool) -> Progress:
