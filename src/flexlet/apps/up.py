@@ -9,7 +9,7 @@ import contextlib
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from flexlet.apiserver.server import ApiServer, Settings, serving
 from flexlet.apps import nodesize, vmnode
 from flexlet.apps.controllers import Wiring, add_workloads
 from flexlet.core import refs
+from flexlet.core.gates import parse_switches
 from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
 from flexlet.core.lab.spec import MachineSpec
@@ -29,6 +30,8 @@ from flexlet.ports.clock import Clock
 if TYPE_CHECKING:
     from flexlet.apps.lab import Machine as LabMachine
 
+NODE_GATES: Final = "InPlaceNodeResourceResize=true"
+"""What is on in nodes of a cluster that is for trying things."""
 Progress = Callable[[str], None]
 T = TypeVar("T")
 
@@ -50,13 +53,18 @@ class Vm(msgspec.Struct, frozen=True):
     """One node in a virtual machine; the machine is called as the node is."""
 
     spec: MachineSpec
-    gates: str = "NodeResourceHotPlug=true"
+    gates: str = NODE_GATES
+    resize: bytes = b""
+    """A NodeResizeConfiguration, empty for none."""
 
 
 class Here(msgspec.Struct, frozen=True):
     """This host as the node."""
 
     name: str = ""
+    gates: str = NODE_GATES
+    resize: Path | None = None
+    """Where a NodeResizeConfiguration lies."""
 
 
 Nodes = Hollow | Vm | Here
@@ -162,6 +170,7 @@ async def _vm(
         server.pki.ca_pem.encode(),
         vmnode.kubelet_configuration(port),
         vm.gates,
+        vm.resize,
     )
     async with contextlib.AsyncExitStack() as stack:
         starting = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
@@ -192,7 +201,12 @@ async def _here(server: ApiServer, here: Here, clock: Clock) -> AsyncIterator[No
     """This host's own containerd and cgroups."""
     from flexlet.apps.agent import AgentOptions, agent
 
-    options = AgentOptions(kubeconfig=server.settings.data / "node.kubeconfig", node_name=here.name)
+    options = AgentOptions(
+        kubeconfig=server.settings.data / "node.kubeconfig",
+        node_name=here.name,
+        feature_gates=parse_switches(here.gates),
+        node_resize_config=here.resize,
+    )
     write_kubeconfig(options.kubeconfig, node_kubeconfig(server, options.name, server.url).decode())
     async with agent(options, clock) as tasks:
         await vmnode.ready(server.cluster, options.name, clock)

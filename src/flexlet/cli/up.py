@@ -37,6 +37,12 @@ def default_data() -> Path:
 @click.option("--max-cpus", type=click.IntRange(1), default=8, show_default=True, help="What a VM can grow to.")
 @click.option("--max-memory", default="16Gi", show_default=True, help="What a VM can grow to.")
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
+@click.option(
+    "--node-resize-config",
+    "resize",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A NodeResizeConfiguration file for the node: how it follows its machine.",
+)
 def up(
     data: Path | None,
     node: str,
@@ -47,6 +53,7 @@ def up(
     max_cpus: int,
     max_memory: str,
     feature_gates: str,
+    resize: Path | None,
 ) -> None:
     """Start a cluster: API server, scheduler, controllers and nodes; Ctrl-C stops it."""
     from flexlet.adapters.clock import SystemClock
@@ -61,7 +68,7 @@ def up(
         max_cpus=max_cpus,
         max_memory=Quantity.parse(max_memory).value,
     )
-    nodes, words = _nodes(node, size)
+    nodes, words = _nodes(node, size, Following(feature_gates, resize))
     data = data or default_data()
     kubeconfig = kubeconfig or data / "kubeconfig"
     host, port = address.parse(listen)
@@ -86,22 +93,40 @@ class Size(NamedTuple):
     max_memory: int
 
 
-def _nodes(node: str, size: Size) -> "tuple[Nodes, str]":
+class Following(NamedTuple):
+    """How nodes follow their machines: gates on top of those that are on here, and a file."""
+
+    gates: str = ""
+    file: Path | None = None
+
+    def checked(self) -> bytes:
+        """The file, empty for none; ConfigError if it cannot work, before anything is started with it."""
+        from flexlet.adapters import kubeletconfig
+
+        kubeletconfig.load_resize(self.file)
+        return b"" if self.file is None else self.file.read_bytes()
+
+
+def _nodes(node: str, size: Size, following: Following) -> "tuple[Nodes, str]":
     """Which nodes are meant, and how to speak of them."""
     from flexlet.api.units import GIB
-    from flexlet.apps.up import Here, Hollow, Vm
+    from flexlet.apps.up import NODE_GATES, Here, Hollow, Vm
     from flexlet.core.hollow.machine import Machine
     from flexlet.core.lab.spec import MachineSpec
 
     kind, _, count = node.partition("=")
+    switches = ",".join(filter(None, (NODE_GATES, following.gates)))
     if kind == "vm":
         cpus, memory = size.cpus or 2, size.memory or 2 * GIB
         spec = MachineSpec(count or "vm", cpus, max(cpus, size.max_cpus), memory, max(memory, size.max_memory))
-        return Vm(spec), f"node {spec.name} in a virtual machine"
+        return Vm(spec, switches, following.checked()), f"node {spec.name} in a virtual machine"
     if kind == "here":
-        return Here(count), "this host as its node"
+        following.checked()
+        return Here(count, switches, following.file), "this host as its node"
     if kind != "hollow" or (count and not (count.isascii() and count.isdigit())):
         raise ConfigError(f"cannot read --node {node!r}: write vm, here, hollow or hollow=N")
+    if following.file is not None:
+        raise ConfigError("--node-resize-config is for --node vm and here: hollow nodes have no machine to follow")
     number = int(count) if count else 1
     machine = Machine(cpus=size.cpus or 8, memory=size.memory or 32 * GIB)
     return Hollow(number, machine), f"{number} hollow node{'' if number == 1 else 's'}"
