@@ -195,7 +195,7 @@ def test_a_refused_target_is_tried_again_when_somebody_asks_anew() -> None:
             await stage.settle(3)
             await stage.remove("a")
             await stage.settle(60)
-            assert (await stage.figures())["balloon"] == (7, 0.015625)
+            assert (await stage.figures())["balloon"] == (7, 0.0625)
             note = {"metadata": {"annotations": {names.REQUESTED: "again"}}}
             await stage.sim.cluster.patch(SIZES, "", "n1", note)
             await stage.settle(3)
