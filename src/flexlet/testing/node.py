@@ -200,7 +200,8 @@ class SimulatedNode:
         resize = self.options.resize or uses.resize_settings(config)
         reserved = uses.reserved(config)
         host = self.host
-        detecting = Detecting(host, host, host, host, clock, resize, str(root), reserved=reserved)
+        parts = hold("parts", host)
+        detecting = Detecting(host, host, host, parts, clock, resize, str(root), reserved=reserved)
         tree = PodTree(cgroups, "cgroupfs", uses.cgroup_settings(config))
         agent = Agent(
             self._settings(config, gates),

@@ -23,7 +23,7 @@ from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.machine.machine import Cpu, HalfPlugged, Machine, NumaNode
 from flexlet.core.machine.parts import Part, PartRefused
-from flexlet.core.managers.resync import Write, resync
+from flexlet.core.managers.resync import Move, Write, resync
 from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.managers.state import CpuState, Managers
 
@@ -237,7 +237,11 @@ def test_cpus_are_drained_before_they_go() -> None:
     node.wish = '{"cpu": "3"}'
     last = node.step()
     after = replace(books, cpu=replace(cpu, shared=CpuSet.of([0, 2]), entries={"pinned": {"c": CpuSet.of([1])}}))
-    assert last.steps[0] == DrainCpus(managers=after, cpusets=(Write("pinned", "c", CpuSet.of([1])),))
+    assert last.steps[0] == DrainCpus(
+        managers=after,
+        reassigned=(Move("pinned", "c", CpuSet.of([3]), CpuSet.of([1])),),
+        cpusets=(Write("pinned", "c", CpuSet.of([1])),),
+    )
     assert node.calls == ["shared 0,2", "offline cpu3"]
     node.wish = ""
     node.run()

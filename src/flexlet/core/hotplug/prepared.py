@@ -239,7 +239,10 @@ def _drain(state: Prepared, scene: Scene) -> DrainCpus | None:
     if settled.resynced.managers == scene.situation.managers:
         return None
     return DrainCpus(
-        managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
+        managers=settled.resynced.managers,
+        reassigned=settled.resynced.reassigned,
+        cpusets=settled.cpusets,
+        memory=settled.resynced.moved_memory,
     )
 
 

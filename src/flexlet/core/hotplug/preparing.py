@@ -63,6 +63,8 @@ class DrainCpus(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only
     """Move everybody off the CPUs that are to go: save the books, pin the containers, use the books."""
 
     managers: Managers
+    reassigned: tuple[Move, ...] = ()
+    """Containers that are given other CPUs for their own."""
     cpusets: tuple[Write, ...] = ()
     memory: tuple[Move, ...] = ()
 

@@ -15,7 +15,7 @@ from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.machine import HalfPlugged
 from flexlet.core.managers.cpu.reservation import MISSING
-from flexlet.core.managers.resync import TOO_MANY_NUMA_NODES
+from flexlet.core.managers.resync import TOO_MANY_NUMA_NODES, Move
 from flexlet.core.node.facts import STABLE, Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
@@ -77,7 +77,7 @@ def half_plugged(node: str, parts: HalfPlugged) -> RecordEvent:
     return _node(node, WARNING, HALF_PLUGGED_EVENT, _half(parts))
 
 
-def reassigned(plan: ResizePlan, tenants: Iterable[Tenant]) -> tuple[RecordEvent, ...]:
+def reassigned(moves: Iterable[Move], tenants: Iterable[Tenant]) -> tuple[RecordEvent, ...]:
     """Containers run on other CPUs of their own than before."""
     by_uid = {each.uid: each.pod.metadata for each in tenants}
     return tuple(
@@ -87,7 +87,7 @@ def reassigned(plan: ResizePlan, tenants: Iterable[Tenant]) -> tuple[RecordEvent
             by_uid[move.uid].name,
             (NORMAL, REASSIGNED, f"Container {move.container}: exclusive CPUs {move.before}→{move.after}"),
         )
-        for move in plan.reassigned
+        for move in moves
         if move.uid in by_uid
     )
 

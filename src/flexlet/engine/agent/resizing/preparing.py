@@ -158,7 +158,7 @@ class Preparing:
                 await self._adopt(decision)
                 for step in decision.steps:
                     if isinstance(step, DrainCpus | UndoDrain):
-                        await self._use(step)
+                        await self._use(step, scene)
             finally:
                 self._loop.tell(present.changed(resizing=False))
         return decision.steps
@@ -194,9 +194,11 @@ class Preparing:
         if decision.refused and before != decision.state:
             self._loop.announce((telling.refusal(self._settings.name, decision.refused),))
 
-    async def _use(self, step: DrainCpus | UndoDrain) -> None:
+    async def _use(self, step: DrainCpus | UndoDrain, scene: Scene) -> None:
         await self._tools.ledger.managers.save(step.managers)
         await applied(self._loop, present.changed(managers=step.managers))
+        if isinstance(step, DrainCpus):
+            self._loop.announce(telling.reassigned(step.reassigned, scene.situation.tenants))
 
     async def _do(self, step: PrepareStep) -> None:
         match step:
