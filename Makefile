@@ -27,6 +27,7 @@ test: $(STAMP) ## fast tests: no root, no QEMU, no Go
 
 test-cluster: $(STAMP) lab-tools ## a real Kubernetes: kubectl against flexlet, a VM node in its cluster (needs Go)
 	tools/kubernetes/build
+	tools/kubernetes/build kubelet
 	$(BIN)/python -m pytest -m cluster -n 2 --dist loadfile
 
 test-vm: $(STAMP) lab-tools ## real machines: QEMU, cgroup v2, containerd, hot plug
