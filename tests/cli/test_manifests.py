@@ -60,7 +60,6 @@ def test_json_is_one_list(capfd: pytest.CaptureFixture[str]) -> None:
         "metadata": {"name": names.CLASS, "labels": labels},
         "value": names.CLASS_VALUE,
         "preemptionPolicy": "Never",
-        "globalDefault": False,
         "description": "Balloons of flexlet, which make nodes smaller for the scheduler. Nothing else may use it.",
     }
     assert (code, json.loads(text)) == (0, {"kind": "List", "apiVersion": "v1", "items": [priority]})
