@@ -80,7 +80,12 @@ def test_names_are_chosen_where_they_are_meant() -> None:
     }
     assert text.count("'system:serviceaccount:mine:flexlet-agent', 'alice']\"") == 3
     assert "'system:serviceaccount:kube-system:daemon-set-controller'" in text
-    assert "          image: registry/flexlet:1\n" in text
+    *_, deployment = objects(text)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (container["image"], container["args"]) == (
+        "registry/flexlet:1",
+        ["controllers", "--leader-elect", "--lease-namespace=mine", "--balloon-namespace=flexlet-system"],
+    )
 
 
 @pytest.mark.parametrize(
