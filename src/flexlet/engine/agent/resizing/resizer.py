@@ -79,6 +79,8 @@ class NodeResizer:
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
+        self._begun: Machine | None = None
+        """The size that is being worked on; trying it again is not another resize."""
         self.counted: Callable[[Generation], None] = lambda _: None
         """Called with each size from when it counts."""
 
@@ -177,7 +179,9 @@ class NodeResizer:
     async def _carry_out(self, found: ResizePlan, situation: Situation, seen_at: float) -> bool:
         """Whether all was done; not if the machine changed again after this size was published."""
         await self._generations.attempt(found.generation.machine)
-        count(self._meters, metrics.begun(found))
+        if found.generation.machine != self._begun:
+            count(self._meters, metrics.begun(found))
+        self._begun = found.generation.machine
         self._observe("detect", self._clock.monotonic() - seen_at)
         began, ending = self._clock.monotonic(), 0.0
         for step in found.steps:
@@ -218,7 +222,7 @@ class NodeResizer:
     async def _finish(self, found: ResizePlan) -> None:
         forced = self._doing.used_too_much
         await self._generations.finish(forced=bool(forced))
-        self._notes = found.notes
+        self._notes, self._begun = found.notes, None
         self._rest()
         count(self._meters, metrics.done(found))
         if forced:
