@@ -19,10 +19,10 @@ from flexlet.core.managers.settings import BEST_EFFORT, SCOPE_POD, TOPOLOGY_NONE
 from flexlet.core.managers.state import Managers, Refusal
 from flexlet.core.managers.topology.merging import merge
 from flexlet.core.managers.topology.nodes import layout
+from flexlet.core.managers.topology.refusals import NOT_ALIGNED
 
 ANYWHERE = Hint(None, preferred=False)
 """What a container is served with that nobody aligned."""
-NOT_ALIGNED = Refusal("TopologyAffinityError", "Resources cannot be allocated with Topology locality")
 
 
 def place(managers: Managers, settings: ManagerSettings, machine: Machine, claim: PodClaim) -> Managers | Refusal:

@@ -1,6 +1,7 @@
 """The sequences of node-resize.md §7.2 as far as they concern CPUs, and the corners of §4.6, §5.3, §5.4."""
 
 import msgspec
+import pytest
 from tests.core.managers.cpu.grounds import book, cpus, ground, machine, on, only, placed, pod, shown
 
 from flexlet.core.managers.cpu.ground import Ground
@@ -10,6 +11,7 @@ from flexlet.core.managers.cpu.resync import resync
 from flexlet.core.managers.cpu.static import fresh
 from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.managers.state import CpuState
+from flexlet.core.managers.topology.refusals import NOT_ALIGNED
 
 FOUR, EIGHT = ground(machine(4)), ground(machine(8))
 G2, B, X = pod("g2", 2), pod("b", 0), pod("x", 4)
@@ -71,6 +73,29 @@ def test_replacements_come_from_the_same_node() -> None:
     assert known.state.cpus_of("p", "c0") == cpus("4")
     unknown = resync(state, here, [pod("p", 1)])
     assert len(unknown.state.cpus_of("p", "c0") or ()) == 1
+
+
+@pytest.mark.parametrize("policy", ["restricted", "single-numa-node"])
+def test_replacements_do_not_break_an_alignment_that_is_insisted_on(policy: str) -> None:
+    """CPU 7 is gone and node 1 has no other: CPUs of node 0 are no replacement."""
+    whole = ground(machine(4, 1, 2))
+    strict = Ground(whole.machine, msgspec.structs.replace(whole.settings, topology_policy=policy))
+    here = on(strict, only(whole.machine, cpus("0-6")))
+    state = CpuState(policy="static", shared=cpus("0-3"), reserved=cpus("0"), entries={"p": {"c0": cpus("4-7")}})
+    found = resync(state, here, [pod("p", 4)], before=whole.machine)
+    assert (found.victims, found.state.shared) == ({"p": NOT_ALIGNED}, cpus("0-6"))
+    loose = resync(state, on(whole, here.machine), [pod("p", 4)], before=whole.machine)
+    assert (loose.victims, loose.state.cpus_of("p", "c0")) == ({}, cpus("1,4-6"))
+
+
+def test_who_must_stay_aligned_takes_the_place_of_the_less_important_there() -> None:
+    whole = ground(machine(4, 1, 2))
+    strict = Ground(whole.machine, msgspec.structs.replace(whole.settings, topology_policy="single-numa-node"))
+    here = on(strict, only(whole.machine, cpus("0-6")))
+    entries = {"p": {"c0": cpus("6-7")}, "q": {"c0": cpus("4-5")}}
+    state = CpuState(policy="static", shared=cpus("0-3"), reserved=cpus("0"), entries=entries)
+    found = resync(state, here, [pod("p", 2), pod("q", 2)], before=whole.machine)
+    assert (list(found.victims), found.state.cpus_of("p", "c0")) == (["q"], cpus("4,6"))
 
 
 def test_a_broken_core_is_replaced_whole() -> None:

@@ -11,6 +11,8 @@ from flexlet.core.managers.cpu.topology import Topology
 from flexlet.core.managers.settings import (
     ALIGN_BY_SOCKET,
     FULL_PCPUS_ONLY,
+    RESTRICTED,
+    SINGLE_NUMA_NODE,
     STRICT_CPU_RESERVATION,
     ManagerSettings,
 )
@@ -54,6 +56,11 @@ class Ground(msgspec.Struct, frozen=True, dict=True):
     def whole_cores(self) -> bool:
         """Whether containers get whole cores or nothing."""
         return FULL_PCPUS_ONLY in self.settings.cpu_options
+
+    @property
+    def keeps_nodes(self) -> bool:
+        """Whether a container must never spread over other NUMA nodes than it was given."""
+        return self.settings.topology_policy in (RESTRICTED, SINGLE_NUMA_NODE) and not self.by_socket
 
     @property
     def by_socket(self) -> bool:

@@ -18,6 +18,7 @@ from flexlet.core.managers.cpu.reservation import held
 from flexlet.core.managers.cpu.static import available
 from flexlet.core.managers.cpu.taking import take_near, unaligned
 from flexlet.core.managers.state import CpuState, Refusal, Sets
+from flexlet.core.managers.topology.refusals import NOT_ALIGNED
 
 Replacements = Mapping[int, int | None]
 """By lost CPU; None: it is not replaced."""
@@ -28,7 +29,8 @@ def replaced(
 ) -> CpuState | Refusal:
     """The book with replacements for all CPUs of this pod that it may not have any more.
 
-    Taken on the NUMA nodes first where the container was; `before` tells where CPUs were that are gone.
+    Taken on the NUMA nodes first where the container was, and nowhere else if the topology manager insists on
+    alignment; `before` tells where CPUs were that are gone.
     """
     new: dict[int, int] = {}
     for cpus in _in_turn(state, pod):
@@ -78,7 +80,10 @@ def _chosen(
     if refusal is not None:
         return refusal
     chosen = take_near(ground, free, len(lost), nodes)
-    return not_enough(len(cpus), len(usable)) if isinstance(chosen, Refusal) else chosen
+    if isinstance(chosen, Refusal):
+        return not_enough(len(cpus), len(usable))
+    strays = nodes is not None and not ground.topology.nodes_of(chosen) <= nodes
+    return NOT_ALIGNED if strays and ground.keeps_nodes else chosen
 
 
 def _nodes(ground: Ground, cpus: CpuSet, before: Machine | None) -> frozenset[int] | None:
