@@ -50,6 +50,22 @@ from flexlet.errors import ConfigError
 )
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
 @click.option(
+    "--share",
+    default="",
+    metavar="I/N",
+    help="Agent I of N on this host: offer an Nth of it, or begin with that where there is a --host-ledger.",
+)
+@click.option(
+    "--host-ledger",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file that all agents of this host share: each offers the whole host, and gets what others do not use.",
+)
+@click.option(
+    "--balloon-pending",
+    is_flag=True,
+    help="A new node lets nobody in until its NodeSize has its balloon (taint flexlet.io/balloon-pending).",
+)
+@click.option(
     "--shutdown-on-sigterm",
     is_flag=True,
     help="SIGTERM means that the machine goes down: end the pods first, as shutdownGracePeriod says.",
@@ -66,6 +82,9 @@ def agent(
     root: Path,
     listen: str,
     feature_gates: str,
+    share: str,
+    host_ledger: Path | None,
+    balloon_pending: bool,
     shutdown_on_sigterm: bool,
     verbose: bool,
 ) -> None:
@@ -76,6 +95,7 @@ def agent(
     from flexlet.apps.agent import AgentOptions, run_agent
     from flexlet.apps.frugality import frugal_loop, settle
     from flexlet.core.gates import parse_switches
+    from flexlet.core.machine import sharing
 
     options = AgentOptions(
         kubeconfig=kubeconfig,
@@ -88,6 +108,9 @@ def agent(
         root=root,
         listen=address.parse(listen) if listen else None,
         feature_gates=parse_switches(feature_gates),
+        share=sharing.parse(share) if share else sharing.WHOLE,
+        host_ledger=host_ledger,
+        balloon_pending=balloon_pending,
         shutdown_on_sigterm=shutdown_on_sigterm,
         verbose=verbose,
     )

@@ -1,9 +1,11 @@
 """Small parts of a node that a simulation keeps in memory: checkpoints, a journal, a network nobody listens on."""
 
+from collections.abc import Callable
 from typing import Any
 
 from flexlet.core.agent.observations import Answer
 from flexlet.core.agent.probing.targets import GrpcRequest, HttpRequest, TcpRequest
+from flexlet.errors import HostError
 
 
 class MemoryCheckpoints:
@@ -23,6 +25,21 @@ class MemoryCheckpoints:
     async def save(self, name: str, data: bytes) -> None:
         """Replace it."""
         self.files[name] = data
+
+
+class MemoryLedger:
+    """`flexlet.ports.hostledger.HostLedger` of a host in one process."""
+
+    def __init__(self) -> None:
+        self.content: bytes | None = None
+        self.broken = ""
+        """Why it cannot be reached, empty if it can."""
+
+    async def change(self, how: Callable[[bytes | None], bytes]) -> None:
+        """Replace it."""
+        if self.broken:
+            raise HostError(self.broken)
+        self.content = how(self.content)
 
 
 class MemoryJournal:

@@ -24,6 +24,7 @@ from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.reading import merge
+from flexlet.core.machine.sharing import WHOLE, Share
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.core.runtime.shown import RUNNING
@@ -36,6 +37,7 @@ from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.staticpods import StaticSource
 from flexlet.engine.agent.tree import PodTree
 from flexlet.errors import HostError, RuntimeFault
+from flexlet.ports.hostledger import HostLedger
 from flexlet.testing.cluster import SimCluster
 from flexlet.testing.host import GIB, SimHost
 from flexlet.testing.lifeline import Lifeline
@@ -62,6 +64,9 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the KubeletConfiguration, on top of its defaults."""
     hardware: SimHost | None = None
     """The machine, if CPUs and memory do not say enough of it."""
+    share: Share = WHOLE
+    host_ledger: HostLedger | None = None
+    """What the node shares with others that have the same machine."""
     resize: ResizeSettings | None = None
     """How the node follows its machine; None: as the gates say."""
 
@@ -216,6 +221,8 @@ class SimulatedNode:
             enforce="pods" in config.enforce_node_allocatable,
             parallel_pulls=1,
             static=StaticSource(self.manifests, PostedRules()),
+            host_ledger=self.options.host_ledger,
+            share=self.options.share,
         )
         agent.take_on(
             Sweeping(agent.loop, tools, agent.watching, lambda: [each.uid for each in agent.static.pods])
@@ -227,7 +234,12 @@ class SimulatedNode:
             name=self.options.name,
             labels=self.options.labels,
             max_pods=config.max_pods,
-            reservation=uses.reservation(config),
+            pods_per_core=config.pods_per_core,
+            taints=config.register_with_taints,
+            reservation=msgspec.structs.replace(
+                uses.reservation(config), share=WHOLE if self.options.host_ledger else self.options.share
+            ),
+            agent="simulated",
             declared_features=declared_features(gates),
         )
 

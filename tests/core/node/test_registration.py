@@ -23,6 +23,15 @@ def test_a_new_node() -> None:
     }
 
 
+def test_a_node_says_that_its_agent_is_our_own() -> None:
+    """Balloons are safer there; an agent that comes after another kind of agent says it too."""
+    ours = settings(agent="0.1.0")
+    assert node(ours, FACTS, {})["metadata"]["annotations"]["flexlet.io/agent"] == "0.1.0"
+    for first in (True, False):
+        patch = corrections(copy.deepcopy(META), ours, FACTS, {}, first=first)
+        assert patch == {"annotations": {"flexlet.io/agent": "0.1.0"}}
+
+
 def test_the_operator_has_a_say() -> None:
     """Labels win over defaults; a node for a cloud provider waits for it behind a taint."""
     given = settings(

@@ -5,8 +5,10 @@ from typing import Final
 
 import msgspec
 
+from flexlet import __version__
 from flexlet.adapters.cgroupfs.oomscores import OomScores
 from flexlet.adapters.checkpoints import CheckpointFiles
+from flexlet.adapters.hostledger import LedgerFile
 from flexlet.adapters.kube.pace import Pace
 from flexlet.adapters.meters import Ledger as MeterLedger
 from flexlet.adapters.parts import SysfsParts
@@ -17,10 +19,13 @@ from flexlet.adapters.uevents import NetlinkUevents, ProcSwaps
 from flexlet.apps.agent import host
 from flexlet.apps.agent.options import AgentOptions
 from flexlet.core.agent.setup import NodeSetup
+from flexlet.core.balloon import boot
 from flexlet.core.gates import Gates
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
+from flexlet.core.machine.allocatable import Reservation
+from flexlet.core.machine.sharing import WHOLE
 from flexlet.core.node import spread
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
@@ -82,6 +87,8 @@ async def build(around: Surroundings) -> Agent:
         witness=Counting(around.meters),
         event_turn=Pace(config.event_record_qps, config.event_burst, clock).turn,
         pod_cidr=config.pod_cidr,
+        host_ledger=None if around.options.host_ledger is None else LedgerFile(around.options.host_ledger),
+        share=around.options.share,
     )
 
 
@@ -137,19 +144,27 @@ def _settings(around: Surroundings, gates: Gates) -> NodeSettings:
         name=options.name,
         register=config.register_node,
         labels=options.labels,
-        taints=config.register_with_taints,
+        taints=boot.taints(config.register_with_taints, pending=options.balloon_pending),
         provider_id=config.provider_id,
         node_ips=options.node_ips,
         port=around.port,
         max_pods=config.max_pods,
         pods_per_core=config.pods_per_core,
-        reservation=uses.reservation(config),
+        reservation=_reservation(around),
+        agent=__version__,
         max_images=config.node_status_max_images,
         declared_features=declared_features(gates),
         compute_s=float(config.node_status_update_frequency),
         report_s=float(config.node_status_report_frequency),
         lease_s=config.node_lease_duration_seconds,
     )
+
+
+def _reservation(around: Surroundings) -> Reservation:
+    """With a ledger the whole host is offered, and the ledger says what may be used of it."""
+    options = around.options
+    share = options.share if options.host_ledger is None else WHOLE
+    return msgspec.structs.replace(uses.reservation(around.config), share=share)
 
 
 async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:

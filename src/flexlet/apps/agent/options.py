@@ -12,6 +12,7 @@ from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.noderesize import settings
 from flexlet.core.kubeletconfig.reading import merge
+from flexlet.core.machine.sharing import WHOLE, Share
 from flexlet.errors import ConfigError
 
 
@@ -31,6 +32,12 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Port 0 picks a free one."""
     feature_gates: dict[str, bool] = {}
     cgroup_root: Path = MOUNT_POINT
+    share: Share = WHOLE
+    """Which part of the host is this agent's, if it is not alone on it."""
+    host_ledger: Path | None = None
+    """Where the agents of a host write down who uses how much; without it the share is fixed."""
+    balloon_pending: bool = False
+    """Whether a new node lets nobody in until its balloon has its size."""
     shutdown_on_sigterm: bool = False
     """Whether SIGTERM means that the machine goes down, and pods with it."""
     verbose: bool = False
@@ -59,7 +66,17 @@ def configuration(options: AgentOptions) -> KubeletConfiguration:
         raise ConfigError(
             "--shutdown-on-sigterm gives pods no time to end; set shutdownGracePeriod in the configuration"
         )
+    _check_share(options, config)
     return config
+
+
+def _check_share(options: AgentOptions, config: KubeletConfiguration) -> None:
+    is_shared = options.share.of > 1 or options.host_ledger is not None
+    if is_shared and (config.cpu_manager_policy, config.memory_manager_policy) != ("none", "None"):
+        raise ConfigError(
+            "several agents on one host would each give the same CPUs and NUMA memory away: with --share or "
+            "--host-ledger set cpuManagerPolicy none and memoryManagerPolicy None"
+        )
 
 
 def resizing(options: AgentOptions, config: KubeletConfiguration) -> ResizeSettings:

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import Pod
-from flexlet.core.agent import managing
+from flexlet.core.agent import ballooning, managing
 from flexlet.core.agent.containers import security, sysctls
 from flexlet.core.agent.observations import API
 from flexlet.core.agent.record import REJECTED, UNDECIDED, PodRecord
@@ -199,7 +199,8 @@ def _general(asked: Asked) -> Rejected | Preempting | None:
 
 def _shortages(asked: Asked) -> list[fit.Shortage]:
     """What is missing; resources that nobody advertises on this node are another one's business."""
-    allocatable = asked.world.setup.allocatable
+    whole = is_balloon(asked.pod)
+    allocatable = asked.world.setup.allocatable if whole else ballooning.offered(asked.world)
     wanted = {
         name: amount
         for name, amount in effective.pod_requests(asked.pod).items()

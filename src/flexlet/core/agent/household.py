@@ -10,7 +10,7 @@ import msgspec
 
 from flexlet.api.units import PodUid
 from flexlet.core.actions import RecordEvent
-from flexlet.core.agent import admission, managing, pinning
+from flexlet.core.agent import admission, ballooning, managing, pinning
 from flexlet.core.agent.admission import Admitted, Rejected
 from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.observations import Done, Finished
@@ -244,6 +244,7 @@ def _view(world: World) -> pending.World:
     return pending.World(
         node=admit.NodeFacts(
             allocatable=setup.allocatable,
+            offered=ballooning.offered(world),
             rules=rules,
             pressures=world.pressures,
             shutting_down=world.shutting_down,

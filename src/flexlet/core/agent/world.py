@@ -47,6 +47,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """The books of the resource managers; a grant is in them the moment it is decided."""
     resizing: bool = False
     """Whether the node is about to have another size: nobody is let in and no resize is granted meanwhile."""
+    claim: dict[str, int] | None = None
+    """What the ledger of a host with several agents lets pods use here, balloons aside; None: there is none."""
     pressures: tuple[str, ...] = ()
     shutting_down: bool = False
 

@@ -2,7 +2,8 @@
 
 Reservations are for daemons outside Kubernetes' sight; the threshold keeps a margin in which the node evicts
 before the kernel kills. Huge pages are carved out of memory when they are configured, so they come off allocatable
-memory whether used or not. Follows Kubernetes 1.36.3, including its single-precision percentages.
+memory whether used or not. Follows Kubernetes 1.36.3, including its single-precision percentages. Where several
+agents share the host each gets its part of what is left.
 """
 
 import struct
@@ -13,6 +14,7 @@ import msgspec
 
 from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import ZERO, Quantity
+from flexlet.core.machine.sharing import WHOLE, Share, divided
 from flexlet.core.resources.amounts import total, without
 from flexlet.core.resources.names import EPHEMERAL_STORAGE, MEMORY, is_extended, is_hugepages
 from flexlet.errors import ConfigError, InputError
@@ -28,11 +30,13 @@ _RESOURCE_OF_SIGNAL: Final = {"memory.available": MEMORY, "nodefs.available": EP
 
 
 class Reservation(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept from pods: ``kubeReserved``, ``systemReserved``, ``evictionHard``."""
+    """What is kept from pods: ``kubeReserved``, ``systemReserved``, ``evictionHard``, and other agents' parts."""
 
     kube: ResourceList = {}
     system: ResourceList = {}
     eviction_hard: dict[str, str] = msgspec.field(default_factory=DEFAULT_EVICTION_HARD.copy)
+    share: Share = WHOLE
+    """Of what the host has left; it is reserved for once, whoever looks."""
 
 
 def allocatable(
@@ -43,11 +47,11 @@ def allocatable(
     `published` is the allocatable now on the Node object; extended resources that left the capacity leave it too.
     """
     kept = {n: a for n, a in (published or {}).items() if n not in capacity and not is_extended(n)}
-    result = kept | _not_negative(without(capacity, reserved(capacity, reservation)))
+    result = _not_negative(without(capacity, reserved(capacity, reservation)))
     if MEMORY in result:
         pages = total({MEMORY: amount} for name, amount in capacity.items() if is_hugepages(name))
         result |= _not_negative(without({MEMORY: result[MEMORY]}, pages))
-    return result
+    return kept | divided(result, reservation.share)
 
 
 def capped(amounts: ResourceList, ceiling: ResourceList) -> ResourceList:
@@ -57,7 +61,8 @@ def capped(amounts: ResourceList, ceiling: ResourceList) -> ResourceList:
 
 def for_pods(capacity: ResourceList, reservation: Reservation) -> ResourceList:
     """What the kubepods cgroup gets: reservations come off, the eviction threshold does not."""
-    return _not_negative(without(capacity, total((reservation.system, reservation.kube))))
+    left = _not_negative(without(capacity, total((reservation.system, reservation.kube))))
+    return divided(left, reservation.share)
 
 
 def reserved(capacity: ResourceList, reservation: Reservation) -> ResourceList:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api import decode
+from flexlet.core.balloon.names import AGENT
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
 
@@ -101,6 +102,7 @@ def annotations(settings: NodeSettings) -> dict[str, str | None]:
     return {
         ATTACH_ANNOTATION: "true" if settings.attach_by_controller else None,
         PROVIDED_IP_ANNOTATION: provided or None,
+        **({AGENT: settings.agent} if settings.agent else {}),
     }
 
 

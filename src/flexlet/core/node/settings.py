@@ -43,6 +43,8 @@ class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """-1: all."""
     declared_features: tuple[str, ...] = ()
     version: str = KUBELET_VERSION
+    agent: str = ""
+    """Which flexlet runs the node, said in an annotation; balloons are treated otherwise by other agents."""
     compute_s: float = 10.0
     """``nodeStatusUpdateFrequency``."""
     report_s: float = 300.0

@@ -38,6 +38,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a node knows of itself when it is asked."""
 
     allocatable: ResourceList
+    offered: ResourceList | None = None
+    """What there is for pods that are no balloons, if that is less."""
     rules: NodeRules = NodeRules()
     pressures: tuple[str, ...] = ()
     """Node conditions of eviction that hold now, such as DiskPressure."""
@@ -73,7 +75,8 @@ def unpressed(wish: Wish, node: NodeFacts) -> Deferred | None:
 def fits(wish: Wish, node: NodeFacts) -> Refusal | None:
     """Whether there is room, or can be made for a critical pod."""
     used = neighbours.used(wish.others)
-    short = room.shortages(wish.pod, wish.allocation, used, node.allocatable, node.rules.gates)
+    size = node.allocatable if node.offered is None or is_balloon(wish.pod) else node.offered
+    short = room.shortages(wish.pod, wish.allocation, used, size, node.rules.gates)
     if not short:
         return None
     refusal = room.refusal(short)

@@ -19,6 +19,7 @@ from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.agent.world import Remembered, World
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.machine.machine import Machine
+from flexlet.core.machine.sharing import WHOLE, Share
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
@@ -28,6 +29,7 @@ from flexlet.engine.agent.ballooning import Ballooning
 from flexlet.engine.agent.bookkeeping import Bookkeeping
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools, looking
+from flexlet.engine.agent.hosting import Hosting
 from flexlet.engine.agent.loop import AgentLoop, Witness
 from flexlet.engine.agent.resizing.following import Following
 from flexlet.engine.agent.selfview import SelfView
@@ -42,6 +44,7 @@ from flexlet.engine.feed import Feed
 from flexlet.engine.loop import Loop
 from flexlet.engine.recorder import Recorder
 from flexlet.ports.cluster import NODES, PODS, Ref
+from flexlet.ports.hostledger import HostLedger
 from flexlet.ports.journal import Journal
 from flexlet.ports.meters import Meters
 
@@ -85,7 +88,10 @@ class Agent:
         witness: Witness | None = None,
         event_turn: Callable[[], Awaitable[None]] = _at_once,
         pod_cidr: str = "",
+        host_ledger: HostLedger | None = None,
+        share: Share = WHOLE,
     ) -> None:
+        """`host_ledger` is shared with the other agents of the host, `share` what this one has to begin with."""
         self.settings = settings
         self.tools = tools
         self.selfview = selfview
@@ -114,6 +120,10 @@ class Agent:
         self._cgroups = Cgroups(tree, self.loop, selfview, tools)
         self.ballooning = Ballooning(self.loop, tree, tools.ledger.files, tools.clock)
         self.take_on(self.ballooning)
+        self._hosting = None
+        if host_ledger is not None:
+            self._hosting = Hosting(settings.name, host_ledger, share, self.loop, tools.clock)
+            self.take_on(self._hosting)
         self.detecting = detecting
         self.following = Following(
             settings, detecting, resize, tools, self.loop, tree, selfview, self.decider, meters, enforce=enforce
@@ -149,6 +159,8 @@ class Agent:
             for uid in uids
         }
         size = self.following.size(self._machine)
+        if self._hosting is not None:
+            await self._hosting.begin(size(self.loop.world).setup.allocatable)
         self.loop.tell(present.changed(remembered=remembered), size, present.of_facts(facts))
 
     async def run(self) -> None:
