@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from tests.engine.agent.world import condition
 from tests.scenarios.node_resize.stage import Stage
 
 from flexlet.api.quantity import Quantity
@@ -17,6 +18,8 @@ class Order:
     def __init__(self, stage: Stage) -> None:
         self.lines: list[str] = []
         self._stage = stage
+        self.reasons: list[str] = []
+        """What the condition NodeResize said, one after the other."""
         self._offered = ""
         self._failed: set[str] = set()
         store = stage.there.cluster.store
@@ -24,6 +27,16 @@ class Order:
         store.subscribe("pods", self._pod)
         self._stop = stage.node.sim.runtime.stop_container
         stage.node.sim.runtime.stop_container = self._stopped  # type: ignore[method-assign]
+
+    @property
+    def seen(self) -> dict[str, list[str]]:
+        """By the names of the stories."""
+        return {"order": list(self.lines), "reasons": list(self.reasons)}
+
+    def forget(self) -> None:
+        """What happened so far is known."""
+        self.lines.clear()
+        del self.reasons[:-1]
 
     def _note(self, line: str) -> None:
         if line not in self.lines[-1:]:
@@ -38,6 +51,9 @@ class Order:
         if line != self._offered:
             self._offered = line
             self._note(line)
+        reason = condition(found, "NodeResize").get("reason", "")
+        if reason not in self.reasons[-1:]:
+            self.reasons.append(reason)
 
     def _pod(self, event: Any) -> None:
         found: Json = msgspec.json.decode(event.row.value)

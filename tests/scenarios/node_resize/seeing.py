@@ -112,6 +112,12 @@ class Seeing:
         found = {name: condition(await self._pod(name) or {}, "DisruptionTarget") for name in expected}
         return {name: f"{each['status']}/{each['reason']}" if each else None for name, each in found.items()}
 
+    async def resizes(self, expected: Json) -> Json:
+        """Why the resizes of pods have to wait."""
+        pods = {name: await self._pod(name) or {} for name in expected}
+        found = {name: condition(each, "PodResizePending") for name, each in pods.items()}
+        return {name: each.get("reason") for name, each in found.items()}
+
     async def containers(self, expected: Json) -> Json:
         return {name: self._container(self._stage.uids[name], wanted) for name, wanted in expected.items()}
 
@@ -211,5 +217,6 @@ _LOOKS: Final[dict[str, Callable[[Seeing, Any], Awaitable[Any]]]] = {
     "metrics": Seeing.metrics,
     "events": Seeing.events,
     "told": Seeing.told,
+    "resizes": Seeing.resizes,
     "looks": Seeing.looks,
 }

@@ -13,13 +13,14 @@ from typing import Any, Final
 import yaml
 from tests.engine.agent.world import World, pod, world
 from tests.scenarios.agent_resize.stage import written
+from tests.scenarios.node_resize.hardware import Hardware, size
 
+from flexlet.api import status
 from flexlet.api.cpuset import CpuSet
-from flexlet.api.quantity import Quantity
+from flexlet.apiserver.contract.admission import Plugin, View
+from flexlet.apiserver.contract.request import AdmissionRequest
 from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.core.machine.parts import Part
-from flexlet.ports.cluster import PODS, Ref
-from flexlet.ports.uevents import Uevent
+from flexlet.ports.cluster import NODES, PODS, Ref
 from flexlet.testing import NodeOptions, idle
 from flexlet.testing.host import SimHost
 
@@ -29,11 +30,6 @@ BASE: Final[Json] = yaml.safe_load((Path(__file__).parent / "base.yaml").read_te
 _CLASSES: Final = Ref("scheduling.k8s.io", "v1", "priorityclasses")
 _SOON_S: Final = 6.0
 """Enough to notice what the kernel tells, to follow it, and for pods to end."""
-
-
-def size(text: Any) -> int:
-    """``8Gi`` in bytes."""
-    return Quantity.parse(str(text)).value
 
 
 def options(given: Json) -> NodeOptions:
@@ -64,13 +60,26 @@ def manifest(name: str, given: Any) -> Json:
     return body
 
 
-class Stage:
+class Budget(Plugin):
+    """Keeps nodes from becoming larger."""
+
+    name = "Budget"
+
+    async def validate(self, request: AdmissionRequest, view: View) -> None:
+        """Refuse what changes a capacity."""
+        del view
+        if request.kind.plural == "nodes" and request.operation == "UPDATE" and request.obj and request.old:
+            before, after = (each["status"].get("capacity") for each in (request.old, request.obj))
+            if before != after:
+                raise status.failure(403, "Forbidden", "the department has no money for larger nodes")
+
+
+class Stage(Hardware):
     """A story under way."""
 
     def __init__(self, there: World) -> None:
+        super().__init__(there.node)
         self.there = there
-        self.node = there.node
-        self.host = there.node.host
         self.uids: dict[str, str] = {}
         self._classes: set[int] = set()
 
@@ -113,72 +122,22 @@ class Stage:
         for name in names:
             await self.there.cluster.delete(name)
 
+    async def resize(self, wishes: dict[str, str]) -> None:
+        for name, amounts in wishes.items():
+            body = {"spec": {"containers": [{"name": "c", "resources": written(amounts)}]}}
+            await self.there.cluster.resize(name, body)
+
+    async def rescore(self, scores: dict[str, int]) -> None:
+        """Processes choose their own score."""
+        for name, score in scores.items():
+            pid = self.node.containers(self.uids[name])["c"].pid
+            self.node.sim.kernel.machine.processes[pid].oom_score_adj = score
+
     async def use(self, amounts: dict[str, str]) -> None:
         """Memory that containers hold, as files in memory."""
         for name, amount in amounts.items():
             path = self.node.containers(self.uids[name])["c"].cgroup
             self.node.sim.kernel.machine.cgroups[path].shmem = size(amount)
-
-    # The machine
-
-    async def set_cpus(self, listed: Any) -> None:
-        self.host.cpus = str(listed)
-
-    async def offline(self, listed: Any) -> None:
-        """CPUs stay in the machine and are switched off."""
-        for cpu in CpuSet.parse(str(listed)):
-            self.host.sleep(cpu)
-
-    async def online(self, listed: Any) -> None:
-        for cpu in CpuSet.parse(str(listed)):
-            self.host.wake(cpu)
-
-    async def set_memory(self, amount: Any) -> None:
-        """Blocks are plugged or unplugged until there is so much in all."""
-        missing = size(amount) - self.host.memory
-        if missing > 0:
-            self.host.plug_memory(missing)
-        elif missing < 0:
-            self.host.unplug_memory(-missing)
-
-    async def plug_memory(self, amount: Any) -> None:
-        self.host.plug_memory(size(amount))
-
-    async def online_memory(self, blocks: Any) -> None:
-        """As an administrator does it."""
-        for block in CpuSet.parse(str(blocks)):
-            self.host.fill(block, "online")
-
-    async def inflate(self, amount: Any) -> None:
-        """MemTotal becomes that, and nobody is told."""
-        self.host.set_memory(size(amount))
-
-    async def hugepages(self, counts: dict[str, int]) -> None:
-        for page, count in counts.items():
-            self.host.set_hugepages(size(page), count)
-
-    async def swap(self, amount: Any) -> None:
-        self.host.swapoff()
-        if amount:
-            self.host.swapon(size(amount))
-
-    async def alternate(self, how: Json) -> None:
-        """Between two sizes, so often in so many seconds."""
-        pause = how["seconds"] / how["times"]
-        for number in range(how["times"]):
-            await self.set_memory(how["sizes"][(number + 1) % 2])
-            await asyncio.sleep(pause)
-
-    async def storm(self, count: int) -> None:
-        """Events about nothing at all."""
-        for number in range(count):
-            self.host.tell(Uevent("change", f"/devices/system/cpu/cpu{number % 4}", "cpu"))
-
-    async def lose(self, _: Any) -> None:
-        self.host.overrun()
-
-    async def refuse(self, part: str) -> None:
-        self.host.refuse(str(Part.parse(part)))
 
     # The agent and its way to the cluster
 
@@ -188,8 +147,19 @@ class Stage:
     async def start(self, config: Any) -> None:
         await self.node.start(**(config or {}))
 
-    async def reach(self, reachable: bool) -> None:
+    async def reach(self, reachable: Any) -> None:
         self.node.reach.is_away = not reachable
+
+    async def refuse_size(self, refuses: Any) -> None:
+        """An admission webhook has an opinion about the size of nodes."""
+        backend = self.there.cluster.rest.backend
+        others = tuple(each for each in backend.plugins if each.name != Budget.name)
+        backend.plugins = (*others, Budget()) if refuses else others
+
+    async def annotate(self, notes: dict[str, str | None]) -> None:
+        """Somebody writes on the Node."""
+        body = {"metadata": {"annotations": notes}}
+        await self.there.cluster.cluster.patch(NODES, "", self.node.options.name, body)
 
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -207,6 +177,8 @@ _DEEDS: Final[dict[str, Callable[[Stage, Any], Any]]] = {
     "create": Stage.create,
     "delete": Stage.delete,
     "use": Stage.use,
+    "resize": Stage.resize,
+    "own scores": Stage.rescore,
     "cpus": Stage.set_cpus,
     "offline cpus": Stage.offline,
     "online cpus": Stage.online,
@@ -220,9 +192,17 @@ _DEEDS: Final[dict[str, Callable[[Stage, Any], Any]]] = {
     "uevents": Stage.storm,
     "lost events": Stage.lose,
     "refuses": Stage.refuse,
+    "plug node": Stage.plug_node,
+    "unplug node": Stage.unplug_node,
+    "storage": Stage.set_storage,
+    "settling cpus": Stage.settling,
+    "unreadable": Stage.blind,
+    "writes fail": Stage.break_writes,
     "agent stops": Stage.stop,
     "agent starts": Stage.start,
     "api reachable": Stage.reach,
+    "api refuses sizes": Stage.refuse_size,
+    "node says": Stage.annotate,
     "wait": Stage.wait,
 }
 

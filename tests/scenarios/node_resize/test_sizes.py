@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from tests.scenarios.node_resize.hardware import size
 from tests.scenarios.node_resize.seeing import Seeing
-from tests.scenarios.node_resize.stage import Stage, size, stage
+from tests.scenarios.node_resize.stage import Stage, stage
 
 from flexlet.api import decode
 from flexlet.api.pod import Pod
