@@ -13,7 +13,7 @@ from tests.engine.fakes import ManualClock
 
 from flexlet.adapters.systemd import Supervisor
 from flexlet.apps.agent import AgentOptions, configuration, host, logs
-from flexlet.apps.agent.options import port
+from flexlet.apps.agent.options import port, resizing
 from flexlet.apps.agent.running import pet
 from flexlet.core.kubeletconfig.config import KubeletConfiguration, Logging
 from flexlet.core.kubeletconfig.reading import merge
@@ -221,3 +221,9 @@ async def test_only_a_loop_that_goes_its_rounds_pets_the_watchdog() -> None:
         await asyncio.sleep(0.001)
         assert told.heard == ["WATCHDOG=1"] * pets
     task.cancel()
+
+
+@pytest.mark.parametrize(("is_guest", "policy"), [(False, "auto"), (True, "none")])
+def test_parts_of_somebodys_own_machine_are_left_offline(tmp_path: Path, is_guest: bool, policy: str) -> None:
+    options = AgentOptions(kubeconfig=tmp_path, is_guest=is_guest)
+    assert resizing(options, KubeletConfiguration()).online_policy == policy

@@ -206,6 +206,7 @@ async def _here(server: ApiServer, here: Here, clock: Clock) -> AsyncIterator[No
         node_name=here.name,
         feature_gates=parse_switches(here.gates),
         node_resize_config=here.resize,
+        is_guest=True,
     )
     write_kubeconfig(options.kubeconfig, node_kubeconfig(server, options.name, server.url).decode())
     async with agent(options, clock) as tasks:

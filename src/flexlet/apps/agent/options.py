@@ -38,6 +38,8 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where the agents of a host write down who uses how much; without it the share is fixed."""
     balloon_pending: bool = False
     """Whether a new node lets nobody in until its balloon has its size."""
+    is_guest: bool = False
+    """Whether the machine is somebody's own: parts that are offline stay so, unless a file says otherwise."""
     shutdown_on_sigterm: bool = False
     """Whether SIGTERM means that the machine goes down, and pods with it."""
     verbose: bool = False
@@ -81,8 +83,10 @@ def _check_share(options: AgentOptions, config: KubeletConfiguration) -> None:
 
 def resizing(options: AgentOptions, config: KubeletConfiguration) -> ResizeSettings:
     """Whether the node follows its machine, by the gates, and how, by the file; ConfigError for a wrong one."""
-    how = kubeletconfig.load_resize(options.node_resize_config)
-    return uses.resize_settings(config, settings(how))
+    found = uses.resize_settings(config, settings(kubeletconfig.load_resize(options.node_resize_config)))
+    if options.is_guest and options.node_resize_config is None:
+        return msgspec.structs.replace(found, online_policy="none")
+    return found
 
 
 def port(options: AgentOptions, config: KubeletConfiguration) -> int:
