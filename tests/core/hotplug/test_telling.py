@@ -84,7 +84,9 @@ def test_other_cpus_are_told_to_the_pod() -> None:
     stranger = Move("gone", "c", CpuSet.parse("1"), CpuSet.parse("2"))
     found = planned(nodes.machine(5), resync=lambda *_: Resynced(managers=Managers(), reassigned=(move, stranger)))
     text = "Container c: exclusive CPUs 1-2→1,3"
-    assert telling.reassigned(found.reassigned, (B, WEB)) == (event(POD, "Normal", "ExclusiveCPUsReassigned", text),)
+    assert telling.reassigned(found.reassigned, (B, WEB)) == (
+        event(POD, "Normal", "ExclusiveCPUsReassigned", text),
+    )
 
 
 def test_the_condition_names_the_worst_first() -> None:

@@ -7,7 +7,7 @@ from flexlet.api.cpuset import CpuSet
 from flexlet.api.units import Bytes
 from flexlet.core.hotplug import wish
 from flexlet.core.hotplug.wish import Target, Unwilling
-from flexlet.core.machine.machine import Cpu, HalfPlugged
+from flexlet.core.machine.machine import Cpu, HalfPlugged, NumaNode
 from flexlet.core.machine.parts import Part
 from flexlet.core.managers.settings import ManagerSettings
 
@@ -105,3 +105,16 @@ def test_what_cannot_go(target: Target, machine: dict[str, Any], managing: Manag
 def test_the_machine_without_them() -> None:
     parts = (Part("memory", 7), Part("cpu", 3))
     assert wish.without(nodes.machine(), parts, Target(3, Bytes(7 * GIB))) == nodes.machine(3, "7Gi")
+
+
+def test_memory_goes_from_the_nodes_that_its_blocks_are_on() -> None:
+    """A block that is offline is no part of its node's memory any more."""
+    numa = (
+        NumaNode(id=0, memory=Bytes(4 * GIB), blocks=(0, 1, 2, 3)),
+        NumaNode(id=1, memory=Bytes(3 * GIB), blocks=(4, 5, 6, 7)),
+    )
+    half = HalfPlugged(offline_blocks=(7,))
+    whole = nodes.machine(memory="7Gi", numa=numa, half_plugged=half, **BLOCKS)
+    parts = tuple(Part("memory", block) for block in (7, 6, 5))
+    found = wish.without(whole, parts, Target(4, Bytes(5 * GIB)))
+    assert (found.memory, [node.memory for node in found.numa]) == (5 * GIB, [4 * GIB, GIB])

@@ -67,6 +67,15 @@ def test_movable_blocks_are_online_and_in_no_other_zone() -> None:
     assert (found.movable_blocks, SMALL.movable_blocks) == ((32,), ())
 
 
+def test_blocks_lie_on_nodes() -> None:
+    """A block across the border of two nodes is on both."""
+    paths = [f"{sources.NODE}/node{node}/memory{block}" for node, block in ((0, 2), (0, 1), (1, 2), (1, 30))]
+    sockets = hosts.snapshot("two-sockets")
+    texts = sockets.texts | dict.fromkeys(paths, "")
+    found = discovery.machine(msgspec.structs.replace(sockets, texts=texts), hosts.STORAGE)
+    assert [node.blocks for node in found.numa] == [(1, 2), (2, 30), ()]
+
+
 def test_two_sockets() -> None:
     """Cores of equal id on two sockets are two; a core has the name of its lowest thread."""
     assert machine("two-sockets").cpus == tuple(

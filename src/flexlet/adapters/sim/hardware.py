@@ -46,7 +46,8 @@ class Hardware:
         self.nodes = dict.fromkeys(range(max(1, len(numa))), memory // max(1, len(numa)))
         """Memory by NUMA node."""
         self.blocks: dict[int, State] = dict.fromkeys(range(memory // BLOCK), "online")
-        self.block_homes: dict[int, int] = {}
+        self.block_homes = {block: block * len(self.nodes) // len(self.blocks) for block in self.blocks}
+        """The NUMA node of each block; those of one lie together."""
         self.movable: set[int] = set()
         """Blocks that hold nothing of the kernel."""
         self.hugepages: dict[tuple[int, int], int] = {(n, size): 0 for n in self.nodes for size in PAGE_SIZES}

@@ -55,6 +55,7 @@ def _memory(hardware: Hardware) -> Iterator[tuple[str, str]]:
         yield f"{sources.NODE}/node{node}/distance", f"{distances}\n"
     for block, state in hardware.blocks.items():
         yield f"{sources.MEMORY}/memory{block}/state", f"{state}\n"
+        yield f"{sources.NODE}/node{hardware.block_homes.get(block, 0)}/memory{block}", ""
         yield f"{sources.MEMORY}/memory{block}/valid_zones", f"{_block_zones(hardware, block)}\n"
     yield sources.AUTO_ONLINE, f"{hardware.auto_online}\n"
     movable = len(hardware.movable) * BLOCK // _KIB

@@ -15,7 +15,7 @@ from flexlet.api.cpuset import CpuSet
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import Bytes
 from flexlet.core.machine.allocatable import reserved
-from flexlet.core.machine.machine import Machine
+from flexlet.core.machine.machine import Machine, NumaNode
 from flexlet.core.machine.parts import Part, online
 from flexlet.core.managers.settings import FULL_PCPUS_ONLY, ManagerSettings
 from flexlet.core.node.settings import NodeSettings
@@ -71,14 +71,20 @@ def chosen(
 
 
 def without(machine: Machine, parts: Iterable[Part], target: Target) -> Machine:
-    """The machine as it will be; on which NUMA nodes its memory will be is not known before."""
-    gone = {part.number for part in parts if part.kind == "cpu"}
+    """The machine as it will be; parts that are offline are counted as gone already."""
+    leaving = online(machine).intersection(parts)
     memory = min(machine.memory, target.memory)
-    nodes = machine.numa
+    nodes = tuple(_node_without(node, leaving, machine.block_size) for node in machine.numa)
     if len(nodes) == 1:
-        nodes = (msgspec.structs.replace(nodes[0], memory=min(nodes[0].memory, memory)),)
-    cpus = tuple(cpu for cpu in machine.cpus if cpu.id not in gone)
+        nodes = (msgspec.structs.replace(nodes[0], memory=min(machine.numa[0].memory, memory)),)
+    cpus = tuple(cpu for cpu in machine.cpus if Part("cpu", cpu.id) not in leaving)
     return msgspec.structs.replace(machine, cpus=cpus, memory=memory, numa=nodes)
+
+
+def _node_without(node: NumaNode, leaving: frozenset[Part], block_size: int) -> NumaNode:
+    """With several NUMA nodes it matters from which of them memory goes."""
+    lost = block_size * sum(Part("memory", block) in leaving for block in node.blocks)
+    return msgspec.structs.replace(node, memory=Bytes(max(0, node.memory - lost)))
 
 
 def blocks_in_order(machine: Machine, movable: frozenset[int]) -> list[Part]:

@@ -23,6 +23,7 @@ _NODE_HUGEPAGES: Final = re.compile(
     rf"{sources.NODE}/node(\d+)/hugepages/hugepages-(\d+)kB/(nr|surplus)_hugepages"
 )
 _BLOCK: Final = re.compile(rf"{sources.MEMORY}/memory(\d+)/state")
+_NODE_BLOCK: Final = re.compile(rf"{sources.NODE}/node(\d+)/memory(\d+)")
 _BLOCK_ZONES: Final = re.compile(rf"{sources.MEMORY}/memory(\d+)/valid_zones")
 _ZONE: Final = re.compile(r"^Node \d+, zone +(\S+)$(?:\n +.*)*?\n +managed +(\d+)$", re.MULTILINE)
 _SWAP_LIMIT: Final = re.compile(rf"{sources.CGROUP}/[^/]+/memory\.swap\.max")
@@ -74,7 +75,17 @@ def _totals(meminfo: str) -> dict[str, Bytes]:
 
 
 def _numa(snapshot: Snapshot, ids: list[int]) -> tuple[NumaNode, ...]:
-    return tuple(NumaNode(id=node, distances=_distances(snapshot, node, ids)) for node in ids)
+    blocks: dict[int, list[int]] = {}
+    for match, _ in snapshot.matching(_NODE_BLOCK):
+        blocks.setdefault(int(match[1]), []).append(int(match[2]))
+    return tuple(
+        NumaNode(
+            id=node,
+            distances=_distances(snapshot, node, ids),
+            blocks=tuple(sorted(blocks.get(node, ()))),
+        )
+        for node in ids
+    )
 
 
 def _measured_nodes(nodes: tuple[NumaNode, ...], sizes: Snapshot) -> tuple[NumaNode, ...]:

@@ -38,6 +38,8 @@ class NumaNode(msgspec.Struct, frozen=True, kw_only=True):
     hugepages: Pages = {}
     distances: dict[int, int] = {}
     """To each node that is online, by its id; empty if the kernel does not tell."""
+    blocks: tuple[int, ...] = ()
+    """Of memory that are there, online or not; a block may lie on two nodes."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -63,6 +63,7 @@ EVERYTHING: Final = (
     *(f"{CPU}/cpu[0-9]*/cache/index*/{part}" for part in ("level", "id", "shared_cpu_list")),
     f"{NODE}/node[0-9]*",
     f"{NODE}/node[0-9]*/cpu[0-9]*",
+    f"{NODE}/node[0-9]*/memory[0-9]*",
     f"{NODE}/node[0-9]*/distance",
     f"{MEMORY}/memory[0-9]*/state",
     f"{MEMORY}/memory[0-9]*/valid_zones",

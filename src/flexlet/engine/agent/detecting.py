@@ -96,6 +96,10 @@ class Detecting:
         """Parts that were taken offline on purpose and must not come back by our hand."""
         self._detector.leave(parts)
 
+    def mind(self, part: Part) -> None:
+        """A part that was left offline on purpose should be online again, and is not."""
+        self._learn(Hinted("onlined", self._clock.monotonic(), part))
+
     async def run(self) -> None:
         """Until cancelled; without the gate it only waits."""
         if not self._settings.plug:

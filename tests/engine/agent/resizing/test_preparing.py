@@ -287,6 +287,24 @@ def test_a_budget_that_never_allows_it_ends_the_attempt(tmp_path: Path) -> None:
     run(_stays(tmp_path))
 
 
+async def _lost(directory: Path) -> None:
+    async with staged(directory) as stage:
+        stage.host.udev.clear()
+        await stage.wish(FOUR)
+        await stage.until(is_ready_to_unplug)
+        stage.host.refuse("memory50", errno.EBUSY)
+        stage.host.refuse("cpu3", errno.EBUSY)
+        await stage.wish(None)
+        found = await stage.until(lambda found: found["reason"] == "HalfPlugged")
+        assert (found["allocatable"], stage.parts()) == ({"cpu": "2", "memory": "6940Mi"}, (3, 63))
+        assert await stage.message() == "CPUs 3 there and offline; 1 block of memory there and offline"
+
+
+def test_parts_that_do_not_come_back_are_told(tmp_path: Path) -> None:
+    """They are half-plugged like any others that nobody brings online."""
+    run(_lost(tmp_path))
+
+
 async def _abandoned(directory: Path) -> None:
     async with staged(directory, node(resize=REPLACED)) as stage:
         await stage.wish(FOUR)
@@ -424,3 +442,34 @@ async def _removed_meanwhile(directory: Path) -> None:
 
 def test_parts_are_removed_while_no_agent_runs(tmp_path: Path) -> None:
     run(_removed_meanwhile(tmp_path))
+
+
+NUMA: Final = {
+    "evictionHard": {"memory.available": "0%"},
+    "memoryManagerPolicy": "Static",
+    "reservedMemory": [{"numaNode": node, "limits": {"memory": "512Mi"}} for node in (0, 1)],
+    "kubeReserved": {"memory": "1Gi"},
+}
+
+
+async def _on_nodes(directory: Path) -> None:
+    host = SimHost("0-3", 8 * GIB, numa=("0-1", "2-3"))
+    async with world(directory, NodeOptions(hardware=host, config=NUMA, resize=RESIZE)) as there:
+        stage = Stage(there)
+        uids = {}
+        for name, size in (("left", "100m,1Gi"), ("right", "100m,3Gi")):
+            uids[name] = await there.create(name, {"a": amounts(size, size)})
+            await there.until(name, is_ready)
+        mems = {name: there.node.pod_cgroups(uid)["a"]["cpuset.mems"] for name, uid in uids.items()}
+        assert mems == {"left": "0", "right": "1"}
+        await stage.wish('{"memory":"6Gi"}')
+        await there.until("right", is_gone)
+        await stage.until(is_ready_to_unplug)
+        assert host.nodes == {0: 4 * GIB, 1: 2 * GIB}
+        assert not {"NodeCapacityExceeded", "OutOfmemory"} & {reason for reason, _ in await stage.told("right")}
+        assert is_ready(await there.get("left"))
+
+
+def test_who_is_bound_to_memory_that_goes_is_evicted_not_ended(tmp_path: Path) -> None:
+    """There is room for all, but not on the NUMA node that loses it."""
+    run(_on_nodes(tmp_path))

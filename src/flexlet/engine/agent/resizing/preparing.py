@@ -13,7 +13,8 @@ from typing import Final
 
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.pod import ResourceList
-from flexlet.core.agent.world import World
+from flexlet.core.agent.admission import is_leaving
+from flexlet.core.agent.world import World, active
 from flexlet.core.detection import judging
 from flexlet.core.hotplug import prepared, telling, wish
 from flexlet.core.hotplug.preparing import (
@@ -27,7 +28,6 @@ from flexlet.core.hotplug.preparing import (
     TakeOffline,
     UndoDrain,
 )
-from flexlet.core.hotplug.tenants import tenants
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
@@ -138,7 +138,8 @@ class Preparing:
 
     def _news(self) -> object:
         """Whatever a decision depends on, as far as it can be known without looking."""
-        here = frozenset((each.uid, each.leaving) for each in tenants(self._loop.world))
+        pods = active(self._loop.world).values()
+        here = [(each.uid, is_leaving(each), each.granted or each.allocation) for each in pods]
         size = (self._generations.current, self._generations.unfinished, self._resizer.interrupted())
         return self._wish(), self._state, self._detecting.machine, size, here
 
@@ -214,6 +215,9 @@ class Preparing:
 
     async def _switch(self, step: TakeOffline | BringOnline) -> None:
         refusal = await self._making.switch(step)
+        if refusal is not None and isinstance(step, BringOnline):
+            log.warning("%s does not come back: %s", step.part, refusal.message)
+            self._detecting.mind(step.part)
         if self._scene is not None:
             self._state = prepared.switched(self._state, step.part, refusal, self._scene, self._clock.now())
 
