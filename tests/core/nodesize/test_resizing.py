@@ -190,3 +190,13 @@ def test_an_old_answer_is_not_taken_for_a_new_one() -> None:
     records = tuple(waiting.progress.values())
     late = turn(scene(wanted, pod, workload=amounts(5, 20), progress=records), wanted, now=NOW + 5)
     assert late.sizes == {"uid-b": wanted}
+
+
+def test_what_a_node_grants_too_late_is_taken_back_for_good() -> None:
+    """The node was silent, the inflate was withdrawn, and only then granted."""
+    has, wanted = amounts(3, 12), amounts(7, 28)
+    records = tuple(record(r, wanted[r], NOW - 9, result="Refused") for r in RESOURCES)
+    late = scene(wanted, balloon(has, wanted), workload=amounts(5, 20), progress=records)
+    assert turn(late, wanted).sizes == {}
+    settled = scene(wanted, balloon(has, has), workload=amounts(5, 20), progress=records)
+    assert turn(settled, wanted).sizes == {}

@@ -101,8 +101,11 @@ class Resizing:
         """
         side = next(s for s in self.sides if s.resource == r)
         goal = side.goal if balloon is self.balloon else self._shares[balloon.uid][r]
-        if balloon is self.balloon and side.is_over and side.record.direction == "Deflate":
-            return balloon.spec[r]
+        if balloon is self.balloon and side.is_over:
+            if side.record.direction == "Deflate":
+                return balloon.spec[r]
+            # A node may grant late what was given up: that is taken back, and not wished for again.
+            goal = min(goal, balloon.spec[r])
         if r in self.drifted:
             return goal
         excess = self.scene.excess[r]
