@@ -116,7 +116,8 @@ def _memory(
     if not settings.pins_memory:
         return Refit(state=managers.memory)
     shares = reserving.resized(settings, before, after, managers.memory.nodes)
-    return refit(managers.memory, tables.empty(after, shares), room(settings, managers.numa), staying, safe)
+    where = room(settings, managers.numa, managers.cpu)
+    return refit(managers.memory, tables.empty(after, shares), where, staying, safe)
 
 
 def _cpu(

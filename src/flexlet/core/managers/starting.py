@@ -59,7 +59,7 @@ def start(
     """
     numa = nodes.aligned(settings, machine)
     cpu = _cpu(Ground(machine, settings, numa), files.cpu, running, claims, safe)
-    memory = _memory(settings, machine, files.memory, claims, safe)
+    memory = _memory(settings, machine, files.memory, claims, safe, cpu.cpu)
     managers = Managers(
         cpu=cpu.cpu, memory=memory.memory, numa=numa, cpu_version=cpu.version, memory_version=memory.version
     )
@@ -73,9 +73,10 @@ def start(
     )
 
 
-def room(settings: ManagerSettings, numa: tuple[int, ...]) -> Room:
-    """Where memory may move to: over several nodes only if nobody insists on alignment."""
-    return Room(numa=numa, widens=settings.topology_policy in (TOPOLOGY_NONE, BEST_EFFORT))
+def room(settings: ManagerSettings, numa: tuple[int, ...], cpu: CpuState) -> Room:
+    """Where memory may move to: if somebody insists on alignment, to one node, and not away from a pod's CPUs."""
+    loose = settings.topology_policy in (TOPOLOGY_NONE, BEST_EFFORT)
+    return Room(numa=numa, widens=loose, bound=frozenset() if loose else frozenset(cpu.entries))
 
 
 def _cpu(
@@ -100,6 +101,7 @@ def _memory(
     text: str | None,
     claims: Sequence[PodClaim],
     safe: frozenset[str],
+    cpu: CpuState,
 ) -> _Part:
     newest = Managers().memory_version
     found = None if text is None else memory_files.read(text)
@@ -109,7 +111,7 @@ def _memory(
         repairs = (f"{MEMORY_FILE} {found.why}: it is begun anew",)
         fresh = memory_starting.fresh(settings, machine)
         return _Part(memory=fresh, version=newest, repairs=repairs, spoiled=True)
-    where = room(settings, nodes.aligned(settings, machine))
+    where = room(settings, nodes.aligned(settings, machine), cpu)
     begun = memory_starting.restore(settings, machine, where, found.state, claims, safe)
     return _Part(memory=begun.state, version=found.version, repairs=begun.repairs)
 

@@ -14,6 +14,7 @@ from flexlet.core.managers.memory import tables
 from flexlet.core.managers.memory.allocating import allocate, release
 from flexlet.core.managers.memory.refit import Held, MemoryMove, Refit, Room, _resettled, refit
 from flexlet.core.managers.state import Block, MemoryState, Refusal
+from flexlet.core.managers.topology.refusals import NOT_ALIGNED
 
 HALF = {node: {"memory": 512 * Mi} for node in range(8)}
 P0 = simple("p0", 4 * Gi, created="2026-01-01T00:00:00Z")
@@ -31,9 +32,11 @@ def book(on: Machine, *claims: PodClaim, wide: tuple[int, ...] = ()) -> MemorySt
     return state
 
 
-def after(state: MemoryState, on: Machine, *claims: PodClaim, widens: bool = True, safe: str = "") -> Refit:
+def after(
+    state: MemoryState, on: Machine, *claims: PodClaim, widens: bool = True, safe: str = "", bound: str = ""
+) -> Refit:
     numa = tuple(node.id for node in on.numa)
-    room = Room(numa=numa, widens=widens)
+    room = Room(numa=numa, widens=widens, bound=frozenset(bound.split()))
     return refit(state, tables.empty(on, HALF), room, claims, frozenset(safe.split()))
 
 
@@ -63,6 +66,15 @@ def test_another_node_with_room_takes_it() -> None:
     done = after(book(TWO, P0), machine(3 * Gi, 8 * Gi), P0)
     assert done.moved == (MemoryMove("p0", "c", CpuSet((0,)), CpuSet((1,))),)
     assert done.state.entries["p0"]["c"] == (Block(nodes=(1,), type="memory", size=4 * Gi),)
+
+
+def test_memory_that_belongs_to_cpus_does_not_move_away_from_them() -> None:
+    """Whoever has room elsewhere is not aligned, whoever has none at all is out of memory."""
+    small = machine(3 * Gi, 8 * Gi)
+    assert after(book(TWO, P0), small, P0, widens=False, bound="p0").victims == {"p0": NOT_ALIGNED}
+    full = after(book(TWO, P0, P1), small, P0, P1, widens=False, bound="p0 p1")
+    assert full.victims == {"p0": short(4294967296, 0, 2684354560)}
+    assert full.state == book(small, P1)
 
 
 def test_several_nodes_take_it_only_if_alignment_is_not_insisted_on() -> None:
@@ -194,7 +206,8 @@ def test_nobody_goes_who_has_room(
     booked = sum(node.tables["memory"].reserved for node in done.state.nodes.values())
     assert booked == sum(size for held in done.state.entries.values() for size in _sizes(held).values())
     for uid in done.victims:
-        assert _resettled(done.state.nodes, Room(numa=numa, widens=widens), state.entries[uid]) is None
+        room = Room(numa=numa, widens=widens)
+        assert _resettled(done.state.nodes, room, state.entries[uid], bound=False) is None
 
 
 def _sizes(held: Held) -> dict[str, int]:

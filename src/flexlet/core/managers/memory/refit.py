@@ -16,6 +16,7 @@ from flexlet.core.managers.memory import tables
 from flexlet.core.managers.memory.offers import offers
 from flexlet.core.managers.memory.tables import Nodes
 from flexlet.core.managers.state import Block, Blocks, MemoryState, Refusal
+from flexlet.core.managers.topology.refusals import NOT_ALIGNED
 from flexlet.core.resources.names import MEMORY
 
 Held = Mapping[str, tuple[Block, ...]]
@@ -47,6 +48,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
     numa: tuple[int, ...]
     widens: bool = True
+    bound: frozenset[str] = frozenset()
+    """Pods whose memory must stay where their CPUs are, by uid."""
 
 
 def refit(
@@ -60,18 +63,18 @@ def refit(
     nodes, settled, loose = _settle(state, empty, holders)
     homeless: list[str] = []
     for uid, held in loose.items():
-        home = _resettled(nodes, room, held)
+        home = _resettled(nodes, room, held, bound=uid in room.bound)
         if home is None:
             nodes = functools.reduce(_given_back, settled.pop(uid).values(), nodes)
             homeless.append(uid)
         else:
             nodes, settled[uid] = home[0], settled[uid] | home[1]
     for uid in tuple(homeless):  # Whoever gave up after them may have left enough.
-        home = _resettled(nodes, room, state.entries[uid])
+        home = _resettled(nodes, room, state.entries[uid], bound=uid in room.bound)
         if home is not None:
             nodes, settled[uid] = home
             homeless.remove(uid)
-    victims = {uid: _refusal(nodes, state.entries[uid]) for uid in homeless if uid not in safe}
+    victims = {uid: _why(nodes, room, uid, state.entries[uid]) for uid in homeless if uid not in safe}
     entries = {claim.uid: settled[claim.uid] for claim in holders if settled.get(claim.uid)}
     booked = MemoryState(
         policy=state.policy,
@@ -103,11 +106,19 @@ def _settle(
     return nodes, settled, loose
 
 
-def _resettled(nodes: Nodes, room: Room, held: Held) -> tuple[Nodes, dict[str, tuple[Block, ...]]] | None:
-    """All of these somewhere, or None: where they were if that is free now, or on the first offer."""
+def _why(nodes: Nodes, room: Room, uid: str, held: Held) -> Refusal:
+    """There is no room at all, or only where it must not be."""
+    elsewhere = uid in room.bound and _resettled(nodes, room, held, bound=False) is not None
+    return NOT_ALIGNED if elsewhere else _refusal(nodes, held)
+
+
+def _resettled(
+    nodes: Nodes, room: Room, held: Held, *, bound: bool
+) -> tuple[Nodes, dict[str, tuple[Block, ...]]] | None:
+    """All of these somewhere, or None: where they were if that is free now, or else, unless bound, on an offer."""
     found: dict[str, tuple[Block, ...]] = {}
     for name, blocks in held.items():
-        there = blocks if fits(nodes, blocks) else _elsewhere(nodes, room, blocks)
+        there = blocks if fits(nodes, blocks) else None if bound else _elsewhere(nodes, room, blocks)
         if there is None:
             return None
         nodes = _taken(nodes, there)
