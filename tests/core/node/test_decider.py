@@ -121,7 +121,7 @@ def test_an_existing_node_gets_differences_only() -> None:
     report = PatchObject(
         ref=NODES,
         name="node-a",
-        patch={"status": {"conditions": patch.heartbeat(new)}},
+        patch={"status": {"conditions": patch.heartbeat(found["status"], new)}},
         kind="strategic",
         subresource="status",
     )

@@ -72,7 +72,7 @@ def test_a_patched_status_is_the_one_wanted(before: NodeFacts, after: NodeFacts)
     """Whatever changes, the server ends with the status that was computed, foreign parts included."""
     old, _ = status(FOREIGN, SETTINGS, before, NOW)
     new, _ = status(old, SETTINGS, after, NOW + 10)
-    sent = patch.changes(old, new) | {"conditions": patch.heartbeat(new)}
+    sent = patch.changes(old, new) | {"conditions": patch.heartbeat(old, new)}
     assert NODE is not None
     patched = strategic.apply(NODE, {"status": old}, {"status": sent}).value
     assert {key: value for key, value in patched["status"].items() if value} == new

@@ -48,6 +48,16 @@ def test_a_node_that_does_not_follow_says_nothing_of_it() -> None:
     assert "NodeResize" not in {each["type"] for each in created["status"]["conditions"]}
 
 
+def test_a_node_that_no_longer_follows_takes_back_what_it_said() -> None:
+    """Only the capacity with which it came stays: others are judged by it."""
+    life = Life(FACTS)
+    ready = facts(resizing=Resizing(generation=7, reason="InProgress", unplug_ready=7))
+    life.decider.fold(seen(existing(ready)))
+    [patch] = status_patches(life.round())
+    assert patch["metadata"]["annotations"] == {"flexlet.io/generation": None, "flexlet.io/unplug-ready": None}
+    assert patch["status"]["conditions"][-1] == {"$patch": "delete", "type": "NodeResize"}
+
+
 def test_growth_is_reported_at_once_and_the_first_capacity_stays_as_it_was_said() -> None:
     life = Life(FOLLOWS)
     life.decider.fold(seen(existing(FOLLOWS)))

@@ -1,6 +1,7 @@
 """The node's conditions on top of those it has: what holds now, since when, and what of it is news.
 
-A condition keeps its time of transition while its status stays. Conditions of other agents stay where they are;
+A condition keeps its time of transition while its status stays. Conditions of other agents stay where they are,
+those of the node's own of which it has nothing to say any more (it no longer follows its machine) are dropped;
 Ready comes last among the node's own, because old control planes look only there.
 """
 
@@ -65,7 +66,9 @@ def conditions(published: list[Condition], facts: NodeFacts, problems: str, now:
     wanted[READY] = _condition(READY, not problems, ready, message, before.get(READY), stamp)
     if READY in before and _is_news(wanted[READY], before[READY]):
         news.append("NodeNotReady" if problems else "NodeReady")
-    kept = [wanted.pop(condition.get("type", ""), condition) for condition in published]
+    silent = set(OWN) - wanted.keys()
+    told = [condition for condition in published if condition.get("type", "") not in silent]
+    kept = [wanted.pop(condition.get("type", ""), condition) for condition in told]
     return Conditions((*kept, *wanted.values()), tuple(news))
 
 

@@ -157,7 +157,7 @@ class NodeDecider:
         self._corrected = True
         self._veto.sending(changed, new)
         self._heartbeat.reported(now, changed=bool(changed or metadata))
-        body: Object = {"status": changed | {"conditions": patch.heartbeat(new)}}
+        body: Object = {"status": changed | {"conditions": patch.heartbeat(old, new)}}
         body |= {"metadata": metadata} if metadata else {}
         sent = PatchObject(ref=NODES, name=self._settings.name, patch=body, kind="strategic", subresource="status")
         return [*door, sent, *told]

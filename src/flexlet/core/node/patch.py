@@ -30,13 +30,15 @@ def changes(old: Object, new: Object) -> Object:
         replace = [{"$patch": "replace"}] if old.get("addresses") else []
         patch["addresses"] = [*(new.get("addresses") or []), *replace]
     if _by_type(old) != _by_type(new):
-        patch["conditions"] = heartbeat(new)
+        patch["conditions"] = heartbeat(old, new)
     return patch
 
 
-def heartbeat(new: Object) -> list[Object]:
-    """The node's own conditions, with their new time."""
-    return [condition for condition in new.get("conditions") or [] if condition.get("type") in OWN]
+def heartbeat(old: Object, new: Object) -> list[Object]:
+    """The node's own conditions, with their new time, and the end of those that it has no more."""
+    own = [condition for condition in new.get("conditions") or [] if condition.get("type") in OWN]
+    ended = [kind for kind in OWN if kind in _by_type(old) and kind not in _by_type(new)]
+    return [*own, *({"$patch": "delete", "type": kind} for kind in ended)]
 
 
 def _entries(field: str, old: Object, new: Object) -> Object:

@@ -123,10 +123,10 @@ def corrections(
 
 
 def _sizes(metadata: Object, facts: NodeFacts, status: Object) -> dict[str, str | None]:
-    """What a node that follows its machine says about its size; the first capacity is said once."""
+    """What a node that follows its machine says about its size; the first capacity is said once, and for ever."""
     resizing = facts.resizing
     if resizing is None:
-        return {}
+        return {GENERATION_ANNOTATION: None, UNPLUG_READY_ANNOTATION: None}
     known = (metadata.get("annotations") or {}).get(INITIAL_CAPACITY_ANNOTATION)
     return {
         INITIAL_CAPACITY_ANNOTATION: known or msgspec.json.encode(status["capacity"], order="sorted").decode(),
