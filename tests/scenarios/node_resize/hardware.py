@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from flexlet.adapters.sim.hardware import BLOCK
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.quantity import Quantity
 from flexlet.core.machine.parts import Part
@@ -26,6 +27,7 @@ class Hardware:
         self.node = node
         self.host = node.host
         self.broken: list[str] = []
+        self.pages_in_use = 0
         self._write = node.sim.cgroups.write
         node.sim.cgroups.write = self._written  # type: ignore[method-assign]
 
@@ -42,12 +44,12 @@ class Hardware:
             self.host.wake(cpu)
 
     async def set_memory(self, amount: Any) -> None:
-        """Blocks are plugged or unplugged until there is so much in all."""
+        """Blocks of NUMA node 0 are plugged or unplugged until there is so much in all."""
         missing = size(amount) - self.host.memory
         if missing > 0:
             self.host.plug_memory(missing)
-        elif missing < 0:
-            self.host.unplug_memory(-missing)
+        own = sorted(block for block in self.host.blocks if self.host.block_homes.get(block, 0) == 0)
+        self.host.unplug_blocks(reversed(own[len(own) + min(0, missing) // BLOCK :]))
 
     async def plug_memory(self, amount: Any) -> None:
         self.host.plug_memory(size(amount))
@@ -63,7 +65,11 @@ class Hardware:
 
     async def hugepages(self, counts: dict[str, int]) -> None:
         for page, count in counts.items():
-            self.host.set_hugepages(size(page), count)
+            self.host.set_hugepages(size(page), count, in_use=self.pages_in_use)
+
+    async def use_hugepages(self, count: int) -> None:
+        """So many cannot be given back."""
+        self.pages_in_use = count
 
     async def swap(self, amount: Any) -> None:
         self.host.swapoff()

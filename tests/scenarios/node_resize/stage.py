@@ -28,6 +28,7 @@ Json = dict[str, Any]
 
 BASE: Final[Json] = yaml.safe_load((Path(__file__).parent / "base.yaml").read_text(encoding="utf-8"))
 _CLASSES: Final = Ref("scheduling.k8s.io", "v1", "priorityclasses")
+CLUSTER_CRITICAL: Final = 2_000_000_000
 _SOON_S: Final = 6.0
 """Enough to notice what the kernel tells, to follow it, and for pods to end."""
 
@@ -98,7 +99,9 @@ class Stage(Hardware):
     async def _posted(self, name: str, given: Any) -> None:
         body = manifest(name, given)
         priority = given.get("priority", 0) if isinstance(given, dict) else 0
-        if priority:
+        if priority == CLUSTER_CRITICAL:
+            body["spec"]["priorityClassName"] = "system-cluster-critical"
+        elif priority:
             body["spec"]["priorityClassName"] = await self._class(priority)
         made = await self.there.cluster.create(PODS, body)
         self.uids[name] = made["metadata"]["uid"]
@@ -187,6 +190,7 @@ _DEEDS: Final[dict[str, Callable[[Stage, Any], Any]]] = {
     "online memory": Stage.online_memory,
     "balloon": Stage.inflate,
     "hugepages": Stage.hugepages,
+    "hugepages in use": Stage.use_hugepages,
     "swap": Stage.swap,
     "alternate": Stage.alternate,
     "uevents": Stage.storm,
