@@ -35,6 +35,11 @@ def amounts(size: str) -> Json:
     return {"cpu": cpu, "memory": memory if memory.endswith("i") else f"{memory}Gi"}
 
 
+def resources(size: str, *, limited: bool) -> Json:
+    """Guaranteed if it is limited."""
+    return {"requests": amounts(size)} | ({"limits": amounts(size)} if limited else {})
+
+
 class Node:
     """A node with a balloon and one pod beside it."""
 
@@ -47,12 +52,11 @@ class Node:
         await idle()
 
     async def balloon(
-        self, size: str, *, critical: bool = False, enforce: Json | None = None, **meta: Any
+        self, size: str, *, critical: bool = False, enforce: Json | None = None, limited: bool = True
     ) -> None:
-        requests = amounts(size)
-        body = pod("balloon", {"balloon": {"resources": {"requests": requests, "limits": requests}}})
+        body = pod("balloon", {"balloon": {"resources": resources(size, limited=limited)}})
         notes = {} if enforce is None else {names.ENFORCE: said(enforce)}
-        body["metadata"] |= {"labels": {names.LABEL: "true"}, "annotations": notes, **meta}
+        body["metadata"] |= {"labels": {names.LABEL: "true"}, "annotations": notes}
         body["spec"] |= {"nodeName": "node-a", "priorityClassName": "system-node-critical" if critical else ""}
         body["spec"]["tolerations"] = [{"operator": "Exists"}]
         found = await self.at.cluster.create(PODS, body, SYSTEM)
@@ -64,8 +68,8 @@ class Node:
         self.uids[name] = await self.at.create(name, containers, **spec)
         await self.settle()
 
-    async def resize(self, size: str) -> None:
-        container = {"name": "balloon", "resources": {"requests": amounts(size), "limits": amounts(size)}}
+    async def resize(self, size: str, *, limited: bool = True) -> None:
+        container = {"name": "balloon", "resources": resources(size, limited=limited)}
         await self.at.cluster.resize("balloon", {"spec": {"containers": [container]}}, SYSTEM)
         await self.settle()
 
@@ -155,6 +159,21 @@ def test_static_managers_give_a_balloon_nothing_of_its_own(tmp_path: Path) -> No
             assert world.managers.cpu.entries == {}
             await at.resize("3,12")
             assert await at.size() == ("3,12", "")
+
+    run(story())
+
+
+def test_a_balloon_without_limits_gives_back_on_a_node_with_swap(tmp_path: Path) -> None:
+    """Scenario 18, shape R: more memory is refused, less is granted; the kernel can do that."""
+    config = {"memorySwap": {"swapBehavior": "LimitedSwap"}, "failSwapOn": False}
+
+    async def story() -> None:
+        async with node(tmp_path, config=config) as at:
+            await at.balloon("7,28", limited=False)
+            await at.resize("7,12", limited=False)
+            assert await at.size() == ("7,12", "")
+            await at.resize("7,20", limited=False)
+            assert await at.size() == ("7,12", "Infeasible")
 
     run(story())
 
