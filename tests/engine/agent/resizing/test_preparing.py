@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import pytest
 from tests.engine.agent.world import World, amounts, is_gone, is_ready, world
 
 from flexlet.core.hotplug import saved
@@ -15,6 +16,7 @@ from flexlet.core.hotplug.preparing import Prepared
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.managers.files import CPU_FILE
 from flexlet.core.refs import BUDGETS
+from flexlet.errors import HostError
 from flexlet.ports.cluster import NODES, Ref
 from flexlet.testing import NodeOptions, SimHost, idle, run
 
@@ -473,3 +475,47 @@ async def _on_nodes(directory: Path) -> None:
 def test_who_is_bound_to_memory_that_goes_is_evicted_not_ended(tmp_path: Path) -> None:
     """There is room for all, but not on the NUMA node that loses it."""
     run(_on_nodes(tmp_path))
+
+
+async def _out_of_reach(directory: Path) -> None:
+    async with staged(directory) as stage:
+        there = stage.there
+        await there.create("big", {"a": STUBBORN})
+        await there.until("big", is_ready)
+        await stage.wish('{"memory":"4Gi"}')
+        await stage.passes(0.01)
+        there.node.reach.is_away = True
+        await stage.passes(60)
+        assert stage.parts() == (4, 64)
+        there.node.reach.is_away = False
+        await stage.until(is_ready_to_unplug, 120)
+        assert (await there.get("big"), stage.parts()) == (None, (4, 32))
+
+
+def test_an_api_that_is_away_only_takes_time(tmp_path: Path) -> None:
+    run(_out_of_reach(tmp_path))
+
+
+async def _full_disk(directory: Path, full: str) -> None:
+    async with world(directory, node(STATIC)) as there:
+        stage = Stage(there)
+        checkpoints = there.node.checkpoints
+        save = checkpoints.save
+
+        async def refusing(name: str, data: bytes) -> None:
+            if name == full:
+                raise HostError(f"cannot write {name}: No space left on device")
+            await save(name, data)
+
+        checkpoints.save = refusing  # type: ignore[method-assign]
+        await stage.wish(FOUR)
+        await stage.passes(20)
+        assert stage.parts()[0] == 4
+        checkpoints.save = save  # type: ignore[method-assign]
+        found = await stage.until(is_ready_to_unplug)
+        assert (found["allocatable"], stage.parts(), stage.book()) == (LESS, (2, 32), ("0-1", {}))
+
+
+@pytest.mark.parametrize("full", [saved.FILE, CPU_FILE])
+def test_nothing_goes_before_it_is_on_disk(full: str, tmp_path: Path) -> None:
+    run(_full_disk(tmp_path, full))

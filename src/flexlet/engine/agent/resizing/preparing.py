@@ -125,14 +125,16 @@ class Preparing:
 
     async def _wait(self) -> None:
         """Until the Node is seen; while something is under way, not for long."""
-        if self._state.phase in _AT_REST and not self._has_news():
+        if self._has_news():
+            return
+        if self._state.phase in _AT_REST:
             await self._woken.wait()
-        elif not self._has_news():
+        else:
             await self._clock.sleep(_LOOK_S)
 
     def _has_news(self) -> bool:
-        if self._wish() == self._state.wish == "" and self._state.phase in _AT_REST:
-            return False
+        if self._state.phase in _AT_REST:
+            return self._wish() != self._state.wish
         due = self._last.wake_at is not None and self._clock.now() >= self._last.wake_at
         return due or self._news() != self._known
 
@@ -153,13 +155,14 @@ class Preparing:
         async with self._resizer.turns:
             await applied(self._loop, present.changed(resizing=True))
             try:
-                self._known = self._news()
+                known, self._known = self._news(), None
                 scene = self._scene = await self._look()
                 decision = prepared.decide(self._state, scene, self._clock.now())
-                await self._adopt(decision)
                 for step in decision.steps:
                     if isinstance(step, DrainCpus | UndoDrain):
                         await self._use(step, scene)
+                await self._adopt(decision)
+                self._known = known
             finally:
                 self._loop.tell(present.changed(resizing=False))
         return decision.steps

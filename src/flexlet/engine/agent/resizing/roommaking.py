@@ -3,6 +3,7 @@
 Whatever comes of it is seen on the machine and in the API; only a refusal of the kernel has to be told.
 """
 
+import asyncio
 import logging
 from typing import Final
 
@@ -25,6 +26,7 @@ log: Final = logging.getLogger(__name__)
 
 _API_PATIENCE_S: Final = 5.0
 """How long pods are spared for the cluster to hear first that the node offers less."""
+_ANSWER_S: Final = 30.0
 _PIN_PATIENCE_S: Final = 10.0
 
 
@@ -48,9 +50,10 @@ class RoomMaking:
             "deleteOptions": {"preconditions": {"uid": step.uid}},
         }
         try:
-            await self._tools.cluster.create(PODS, step.namespace, body, path=f"{step.name}/eviction")
-        except ApiError as error:
-            log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, error)
+            async with asyncio.timeout(_ANSWER_S):
+                await self._tools.cluster.create(PODS, step.namespace, body, path=f"{step.name}/eviction")
+        except (ApiError, TimeoutError) as error:
+            log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, str(error) or "no answer")
 
     async def drained(self, cpus: CpuSet) -> None:
         """Until no container is about to leave these CPUs; who cannot be moved now holds nobody up."""
