@@ -34,6 +34,10 @@ class Hardware:
     async def set_cpus(self, listed: Any) -> None:
         self.host.cpus = str(listed)
 
+    async def plug_cpus(self, listed: Any) -> None:
+        """They are there; who brings them online is another question."""
+        self.host.plug_cpus(CpuSet.parse(str(listed)))
+
     async def offline(self, listed: Any) -> None:
         """CPUs stay in the machine and are switched off."""
         for cpu in CpuSet.parse(str(listed)):

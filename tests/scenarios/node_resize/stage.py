@@ -42,6 +42,7 @@ def options(given: Json) -> NodeOptions:
         swap=size(given.get("swap", "4Gi")),
         cores=given.get("cores"),
         auto_online=given.get("auto_online", "online"),
+        udev=given.get("udev", ("cpu",)),
     )
     hardware.awake -= set(CpuSet.parse(str(given.get("offline", ""))))
     config = {**BASE, **given.get("config", {})}
@@ -185,6 +186,7 @@ _DEEDS: Final[dict[str, Callable[[Stage, Any], Any]]] = {
     "cpus": Stage.set_cpus,
     "offline cpus": Stage.offline,
     "online cpus": Stage.online,
+    "plug cpus": Stage.plug_cpus,
     "memory": Stage.set_memory,
     "plug memory": Stage.plug_memory,
     "online memory": Stage.online_memory,
