@@ -20,6 +20,7 @@ from bench.controlplane import ControlPlane
 from tests.cluster.vmnode import NODE, Kubectl
 
 from flexlet.adapters import image
+from flexlet.adapters.image.oci import PAUSE
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.client import HttpCluster
 from flexlet.apiserver.auth.kubeconfig import kubeconfig as written
@@ -110,6 +111,7 @@ def _controllers(real: ControlPlane, kubectl: Kubectl, data: Path) -> Iterator[N
     place, log = data / "controllers", data / "controllers.log"
     place.write_text(written(real.url, real.ca.decode(), "flexlet-controllers", token))
     command = [sys.executable, "-m", "flexlet", "controllers", "--leader-elect", "--kubeconfig", str(place)]
+    command += ["--balloon-image", PAUSE]
     with log.open("wb") as said, subprocess.Popen(command, stderr=said, stdout=said) as process:
         try:
             yield

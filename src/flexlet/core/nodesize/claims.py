@@ -86,7 +86,8 @@ def _resizing(found: Findings, progress: Iterable[Progress], scene: Scene) -> Cl
     if waiting:
         reason = "Inflating" if any(r.direction == "Inflate" for r in waiting) else "Deflating"
         wishes = ", ".join(f"{r.resource} {r.requested}" for r in waiting)
-        return Claim("Resizing", True, reason, f"balloon to {wishes}")
+        stuck = next((f"; its pod does not start: {b.stuck}" for b in scene.balloons if b.stuck), "")
+        return Claim("Resizing", True, reason, f"balloon to {wishes}{stuck}")
     if any(not b.is_settled for b in scene.balloons):
         return Claim("Resizing", True, "Settling", "the node has yet to take what the balloon asks for")
     return Claim("Resizing", False, "Settled")

@@ -17,6 +17,7 @@ from flexlet.core.resources.names import CPU, MEMORY
 
 _UNPLUG_REFUSED: Final = "UnplugRefused"
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_ON_ITS_WAY: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
 class _NodeInfo(KubeStruct, frozen=True, kw_only=True):
@@ -87,6 +88,8 @@ class Balloon(msgspec.Struct, frozen=True, kw_only=True):
     pending: str = ""
     """Why its resize waits: Deferred, Infeasible."""
     message: str = ""
+    stuck: str = ""
+    """Why its container does not start."""
     shape: str = "G"
     is_critical: bool = False
     owner: str = ""
@@ -168,6 +171,7 @@ def balloon(pod: Pod) -> Balloon:
         actual=_actual(found, spec),
         pending=pending.reason if pending else "",
         message=pending.message if pending else "",
+        stuck=_stuck(found),
         shape="G" if CPU in limits else "M" if MEMORY in limits else "R",
         is_critical=(pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY,
         owner=meta.annotations.get(names.OWNER, ""),
@@ -175,6 +179,13 @@ def balloon(pod: Pod) -> Balloon:
         is_ending=meta.deletion_timestamp is not None,
         is_finished=status.phase in FINISHED,
     )
+
+
+def _stuck(found: ContainerStatus | None) -> str:
+    """What the node says of a container that waits, unless that is on its way."""
+    waiting = {} if found is None else found.state.get("waiting") or {}
+    reason = str(waiting.get("reason", ""))
+    return f"{reason}: {waiting.get('message', '')}".rstrip(": ") if reason not in _ON_ITS_WAY else ""
 
 
 def _pending(pod: Pod) -> Condition | None:
