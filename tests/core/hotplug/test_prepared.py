@@ -14,6 +14,7 @@ from flexlet.core.hotplug.preparing import (
     Decision,
     DrainCpus,
     Evict,
+    FreeMemory,
     Prepared,
     Scene,
     TakeOffline,
@@ -49,6 +50,7 @@ class Node:
         self.now = 100.0
         self.generation = 1
         self.published = True
+        self.used = 0
         self.dies_after: int | None = None
         self.calls: list[str] = []
         self.last = Decision(state=self.state)
@@ -71,6 +73,9 @@ class Node:
             match each:
                 case Evict(uid=uid):
                     self.calls.append(f"evict {uid}")
+                case FreeMemory(limit=limit) if self.used > limit:
+                    self.state = prepared.crowded(self.state, self.used, limit, self.now)
+                    break
                 case TakeOffline(part=part):
                     if not self.switch(part, "offline"):
                         break
@@ -204,7 +209,11 @@ def test_an_agent_that_died_goes_on_where_the_machine_is() -> None:
     """A part was switched and nobody heard of it."""
     node = Node(EARLY)
     first = prepared.decide(node.state, node.scene, node.now)
-    assert first.steps == (TakeOffline(Part("memory", 7), 60.0), TakeOffline(Part("memory", 6), 60.0))
+    assert first.steps == (
+        FreeMemory(Bytes(5 * GIB), 60.0),
+        TakeOffline(Part("memory", 7), 60.0),
+        TakeOffline(Part("memory", 6), 60.0),
+    )
     node.machine = moved(node.machine, Part("memory", 7), "offline")
     node.state = prepared.resumed(first.state)
     same = prepared.taken_up(node.state, node.machine, 1, node.scene.situation.node, ManagerSettings())
@@ -307,7 +316,7 @@ def test_who_is_on_its_way_out_is_still_here() -> None:
 
 def test_somebody_who_came_in_spite_of_all_leaves_first() -> None:
     node = Node(EARLY)
-    node.dies_after = 1
+    node.dies_after = 2
     node.step()
     node.dies_after, node.tenants = None, (EARLY, LATE)
     node.run()
@@ -316,6 +325,14 @@ def test_somebody_who_came_in_spite_of_all_leaves_first() -> None:
     node.tenants = (EARLY,)
     node.run()
     assert node.state.phase == "ready"
+
+
+def test_nothing_goes_while_pods_use_it() -> None:
+    """However little they request: the kernel would kill them."""
+    node = Node(EARLY)
+    node.used = 6 * GIB
+    assert node.run().refused == "pods use 6Gi of memory, and 5Gi would be left for them"
+    assert (node.calls, node.machine) == ([], FULL)
 
 
 def test_a_node_that_must_not_shrink_says_so() -> None:

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from flexlet.api.pod import ResourceList
+from flexlet.api.quantity import Quantity
 from flexlet.api.units import Bytes
 from flexlet.core.hotplug import wish
 from flexlet.core.hotplug.preparing import (
@@ -23,6 +24,7 @@ from flexlet.core.hotplug.preparing import (
     Decision,
     DrainCpus,
     Evict,
+    FreeMemory,
     Prepared,
     PrepareStep,
     Scene,
@@ -73,6 +75,12 @@ def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Sc
     parts = tuple(other if each == part else each for each in state.parts)
     movable = _movable(parts, scene, state.movable)
     return msgspec.structs.replace(state, parts=parts, stubborn=stubborn, movable=movable)
+
+
+def crowded(state: Prepared, used: int, limit: int, now: float) -> Prepared:
+    """Pods use more than they would have: nothing is taken from them."""
+    text = f"pods use {Quantity.of_bytes(used)} of memory, and {Quantity.of_bytes(limit)} would be left for them"
+    return _failed(state, text, now)
 
 
 def resumed(state: Prepared) -> Prepared:
@@ -171,8 +179,7 @@ def _decision(state: Prepared, scene: Scene, now: float) -> Decision:
         asked = {each.uid: again for each in steps if isinstance(each, Evict)}
         state = msgspec.structs.replace(state, asked=state.asked | asked)
     if state.phase == "offlining" and (leaving := _next(state, scene)):
-        drain = _drain(state, scene) if leaving[0].kind == "cpu" else None
-        steps += [] if drain is None else [drain]
+        steps += _before(state, scene, leaving[0])
         steps += [TakeOffline(part, scene.situation.resize.offline_s) for part in leaving]
     if state.phase == "restoring":
         steps += [BringOnline(part, _zone(state, part)) for part in _pending(state, scene.machine)]
@@ -229,6 +236,17 @@ def _next(state: Prepared, scene: Scene) -> tuple[Part, ...]:
     memory = tuple(part for part in left if part.kind == "memory")
     is_time = scene.published or _drain(state, scene) is None
     return memory or (tuple(left) if is_time else ())
+
+
+def _before(state: Prepared, scene: Scene, part: Part) -> Iterator[FreeMemory | DrainCpus]:
+    """Memory that is in use, and CPUs that somebody runs on, are made free before they go."""
+    situation = scene.situation
+    if part.kind == "memory":
+        smaller = _smaller(state, scene.machine)
+        size = view(smaller, situation.node, critical_usage=situation.critical_usage, enforce=situation.enforce)
+        yield FreeMemory(size.limit, situation.resize.squeeze_s)
+    elif (drain := _drain(state, scene)) is not None:
+        yield drain
 
 
 def _drain(state: Prepared, scene: Scene) -> DrainCpus | None:

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from flexlet.api.pod import ResourceList
+from flexlet.api.units import Bytes
 from flexlet.core.hotplug.settling import Situation
 from flexlet.core.hotplug.wish import Target
 from flexlet.core.machine.machine import Machine
@@ -69,6 +70,13 @@ class DrainCpus(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only
     memory: tuple[Move, ...] = ()
 
 
+class FreeMemory(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
+    """Squeeze all pods to what will be left; if they use more all the same, tell `crowded` and decide anew."""
+
+    limit: Bytes
+    wait_s: float
+
+
 class TakeOffline(msgspec.Struct, frozen=True, tag=True, tag_field="step"):
     """Take one part offline, and tell `switched`; if it refuses, leave the other steps and decide anew."""
 
@@ -91,7 +99,7 @@ class UndoDrain(msgspec.Struct, frozen=True, tag=True, tag_field="step", kw_only
     memory: tuple[Move, ...] = ()
 
 
-PrepareStep = Evict | DrainCpus | TakeOffline | BringOnline | UndoDrain
+PrepareStep = Evict | FreeMemory | DrainCpus | TakeOffline | BringOnline | UndoDrain
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -519,3 +519,31 @@ async def _full_disk(directory: Path, full: str) -> None:
 @pytest.mark.parametrize("full", [saved.FILE, CPU_FILE])
 def test_nothing_goes_before_it_is_on_disk(full: str, tmp_path: Path) -> None:
     run(_full_disk(tmp_path, full))
+
+
+async def _hungry(directory: Path) -> None:
+    async with staged(directory) as stage:
+        there = stage.there
+        await there.create("hungry", {"a": amounts("100m,512Mi")})
+        uid = (await there.until("hungry", is_ready))["metadata"]["uid"]
+        cgroup = there.node.sim.kernel.machine.cgroups[there.node.containers(uid)["a"].cgroup]
+        cgroup.shmem = 5 * GIB
+        await stage.wish('{"memory":"4Gi"}')
+        await stage.passes(30)
+        assert (there.node.cgroup("kubepods")["memory.high"], stage.parts()) == (str(3 * GIB), (4, 64))
+        found = await stage.until(is_refused, 120)
+        assert (found["allocatable"], stage.parts()) == (WHOLE, (4, 64))
+        assert await stage.message() == "pods use 5Gi of memory, and 3Gi would be left for them"
+        assert there.node.cgroup("kubepods")["memory.high"] == "max"
+        await stage.wish('{"memory": "4Gi"}')
+        await stage.passes(30)
+        cgroup.shmem = GIB
+        await stage.until(is_ready_to_unplug)
+        assert there.node.cgroup("kubepods")["memory.high"] == "max"
+        hungry = await there.get("hungry") or {}
+        assert [each["restartCount"] for each in hungry["status"]["containerStatuses"]] == [0]
+
+
+def test_memory_that_pods_use_is_not_taken_from_them(tmp_path: Path) -> None:
+    """They are squeezed for a while, and if that does not help the memory stays; nobody is killed."""
+    run(_hungry(tmp_path))

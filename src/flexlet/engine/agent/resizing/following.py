@@ -60,7 +60,17 @@ class Following:
         saying = Saying(selfview)
         self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
         self.preparing = Preparing(
-            settings, generations, self.resizer, looking, detecting, tools, loop, decider, saying, self._whole
+            settings,
+            generations,
+            self.resizer,
+            looking,
+            detecting,
+            tools,
+            loop,
+            tree,
+            decider,
+            saying,
+            self._whole,
         )
         self._ceiling: ResourceList = {}
         patience.interrupted = self.resizer.interrupted

@@ -22,6 +22,7 @@ from flexlet.core.hotplug.preparing import (
     Decision,
     DrainCpus,
     Evict,
+    FreeMemory,
     Prepared,
     PrepareStep,
     Scene,
@@ -41,6 +42,7 @@ from flexlet.engine.agent.resizing.publishing import applied, offered
 from flexlet.engine.agent.resizing.resizer import NodeResizer
 from flexlet.engine.agent.resizing.roommaking import RoomMaking
 from flexlet.engine.agent.resizing.saying import Saying
+from flexlet.engine.agent.tree import PodTree
 from flexlet.errors import HostError
 
 log: Final = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class Preparing:
         detecting: Detecting,
         tools: Tools,
         loop: AgentLoop,
+        tree: PodTree,
         decider: NodeDecider,
         saying: Saying,
         whole: Callable[[World], ResourceList],
@@ -79,7 +82,7 @@ class Preparing:
         self._saying = saying
         self._whole = whole
         self._clock = tools.clock
-        self._making = RoomMaking(tools, loop, detecting, decider)
+        self._making = RoomMaking(tools, loop, tree, detecting, decider)
         self._state = Prepared()
         self._last = Decision(state=self._state)
         self._scene: Scene | None = None
@@ -106,11 +109,12 @@ class Preparing:
             self._woken.clear()
             try:
                 steps = await self._turn() if self._has_news() else ()
+                await self._carry_out(steps)
             except HostError as error:
                 log.warning("the unplug is prepared later: %s", error)
+                self._known = None
                 await self._clock.sleep(_AGAIN_S)
                 continue
-            await self._carry_out(steps)
             if not steps:
                 await self._wait()
 
@@ -120,7 +124,7 @@ class Preparing:
         for step in steps:
             before = self._state
             await self._do(step)
-            if self._wish() != wanted or (isinstance(step, TakeOffline) and self._state != before):
+            if self._wish() != wanted or (isinstance(step, FreeMemory | TakeOffline) and self._state != before):
                 break
 
     async def _wait(self) -> None:
@@ -208,6 +212,8 @@ class Preparing:
         match step:
             case Evict():
                 await self._making.evict(step, self._last.ceiling)
+            case FreeMemory():
+                await self._free(step)
             case DrainCpus():
                 await self._making.drained(self._leaving())
             case TakeOffline() | BringOnline():
@@ -215,6 +221,11 @@ class Preparing:
             case UndoDrain():
                 # Containers follow the books by themselves.
                 return
+
+    async def _free(self, step: FreeMemory) -> None:
+        used = await self._making.free(step)
+        if used:
+            self._state = prepared.crowded(self._state, used, step.limit, self._clock.now())
 
     async def _switch(self, step: TakeOffline | BringOnline) -> None:
         refusal = await self._making.switch(step)

@@ -11,7 +11,7 @@ from flexlet.api.cpuset import CpuSet
 from flexlet.api.pod import ResourceList
 from flexlet.api.status import ApiError
 from flexlet.core.agent import pinning
-from flexlet.core.hotplug.preparing import BringOnline, Evict, TakeOffline
+from flexlet.core.hotplug.preparing import BringOnline, Evict, FreeMemory, TakeOffline
 from flexlet.core.machine.parts import PartRefused
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.status import amounts
@@ -19,6 +19,7 @@ from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.waiting import Patience
+from flexlet.engine.agent.tree import PodTree
 from flexlet.errors import HostError
 from flexlet.ports.cluster import PODS
 
@@ -33,8 +34,11 @@ _PIN_PATIENCE_S: Final = 10.0
 class RoomMaking:
     """Does; `prepared` decides."""
 
-    def __init__(self, tools: Tools, loop: AgentLoop, detecting: Detecting, decider: NodeDecider) -> None:
+    def __init__(
+        self, tools: Tools, loop: AgentLoop, tree: PodTree, detecting: Detecting, decider: NodeDecider
+    ) -> None:
         self._tools = tools
+        self._tree = tree
         self._loop = loop
         self._detecting = detecting
         self._decider = decider
@@ -55,6 +59,17 @@ class RoomMaking:
         except (ApiError, TimeoutError) as error:
             log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, str(error) or "no answer")
 
+    async def free(self, step: FreeMemory) -> int:
+        """Squeeze all pods for a while; what they use if that is still too much, else 0."""
+        if await self._tree.used() <= step.limit:
+            return 0
+        await self._tree.hold({"memory.high": str(step.limit)})
+        try:
+            fits = await self._patience.until(lambda: self._fits(step.limit), step.wait_s)
+            return 0 if fits else await self._tree.used()
+        finally:
+            await self._tree.hold({"memory.high": "max"})
+
     async def drained(self, cpus: CpuSet) -> None:
         """Until no container is about to leave these CPUs; who cannot be moved now holds nobody up."""
 
@@ -72,6 +87,9 @@ class RoomMaking:
             return await parts.online(step.part, step.as_)
         except HostError as error:
             return PartRefused(part=step.part, reason="EACCES", message=str(error))
+
+    async def _fits(self, limit: int) -> bool:
+        return await self._tree.used() <= limit
 
     async def _is_known(self, ceiling: ResourceList) -> bool:
         status = (self._decider.published or {}).get("status", {})
