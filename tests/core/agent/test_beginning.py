@@ -54,7 +54,7 @@ def test_cpus_that_are_gone_are_replaced_and_their_owner_is_told() -> None:
     smaller = replace(world, setup=replace(world.setup, machine=_without(2)))
     after = again(smaller, found)
     assert sets(after.world) == {"": "0,4-7", "a": "1,3"}
-    text = "Container c has CPUs 1,3 for itself now, instead of 1-2"
+    text = "Container c: exclusive CPUs 1-2→1,3"
     assert after.events == (about(own("a", 2), "Normal", "ExclusiveCPUsReassigned", text),)
     assert after.started.repairs != ()
 

@@ -212,7 +212,7 @@ async def _unplugged(directory: Path) -> None:
         assert ("Normal", "ExclusiveCPUsReassigned", REASSIGNED) in await _told(there, "own")
 
 
-REASSIGNED: Final = "Container a has CPUs 1,3 for itself now, instead of 1-2"
+REASSIGNED: Final = "Container a: exclusive CPUs 1-2→1,3"
 
 
 def test_a_cpu_that_went_while_nobody_looked_is_replaced(tmp_path: Path) -> None:

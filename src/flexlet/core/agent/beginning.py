@@ -18,6 +18,7 @@ from flexlet.core.managers import starting
 from flexlet.core.managers.claims import ContainerClaim, PodClaim, claim
 from flexlet.core.managers.cpu import files as cpu_files
 from flexlet.core.managers.cpu.files import CpuFile
+from flexlet.core.managers.cpu.outcome import Move
 from flexlet.core.managers.files import Files
 from flexlet.core.managers.memory import files as memory_files
 from flexlet.core.managers.memory.files import MemoryFile
@@ -85,8 +86,7 @@ def _moves(world: World, before: Sets, started: Started) -> Iterator[RecordEvent
         for name, had in containers.items():
             has = started.managers.cpu.cpus_of(uid, name)
             if record is not None and has is not None and has != had:
-                text = f"Container {name} has CPUs {has} for itself now, instead of {had}"
-                yield events.about(record.pod, events.NORMAL, REASSIGNED, text)
+                yield events.about(record.pod, events.NORMAL, REASSIGNED, Move(uid, name, had, has).told)
 
 
 def _sets(files: Files) -> Sets:

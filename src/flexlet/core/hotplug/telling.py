@@ -85,7 +85,7 @@ def reassigned(moves: Iterable[Move], tenants: Iterable[Tenant]) -> tuple[Record
             move.uid,
             by_uid[move.uid].namespace,
             by_uid[move.uid].name,
-            (NORMAL, REASSIGNED, f"Container {move.container}: exclusive CPUs {move.before}→{move.after}"),
+            (NORMAL, REASSIGNED, move.told),
         )
         for move in moves
         if move.uid in by_uid

@@ -14,6 +14,11 @@ class Move(msgspec.Struct, frozen=True):
     before: CpuSet
     after: CpuSet
 
+    @property
+    def told(self) -> str:
+        """As the event says it, whoever notices."""
+        return f"Container {self.container}: exclusive CPUs {self.before}→{self.after}"
+
 
 class Write(msgspec.Struct, frozen=True):
     """A CPU set that a container must be given now."""
