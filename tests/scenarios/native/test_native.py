@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,31 @@ def test_limits_are_never_below_what_pods_may_use(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
             limit = int(at.capped()["memory.max"])
             assert limit >= 60 * GIB - await at.granted()
+
+    run(story())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agents_that_die_on_the_way_leave_no_node_open(tmp_path: Path, seed: int) -> None:
+    """Killed at any moment: pods are never held to less than they may use, and in the end to just that."""
+
+    async def story() -> None:
+        dice = random.Random(seed)  # noqa: S311 a story told twice is the same story
+        async with native(tmp_path) as at:
+            await at.stage.add("web", 5, 16)
+            await at.want(8, 32, enforce="CpuAndMemory")
+            for _ in range(8):
+                cpu, gib = dice.randint(5, 14), dice.randint(20, 56)
+                target = {"effective": {"cpu": str(cpu), "memory": f"{gib}Gi"}}
+                await at.stage.apply({"target": target, "enforce": "CpuAndMemory"})
+                for _ in range(dice.randint(1, 3)):
+                    await asyncio.sleep(dice.choice((0.0, 0.001, 0.01, 0.05, 0.3, 1.0)))
+                    await at.node.restart()
+                    assert int(at.capped()["memory.max"]) < 60 * GIB
+                    assert int(at.capped()["memory.max"]) >= 60 * GIB - await at.granted()
+                await at.settle(40)
+                assert at.capped() == held(cpu, gib)
+                assert await at.phase("web") == "Running"
 
     run(story())
 
