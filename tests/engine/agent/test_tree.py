@@ -1,0 +1,116 @@
+"""The cgroups above the pods: held to the machine, capped, weighed by pods, and written only if they differ."""
+
+import asyncio
+
+import pytest
+from tests import pods
+from tests.engine.fakes import FakeClock
+
+from flexlet.adapters.sim.machine import Machine
+from flexlet.adapters.sim.runtime import SimNode
+from flexlet.core.cgroups.settings import DEFAULTS
+from flexlet.engine.agent.tree import PodTree
+from flexlet.errors import HostError
+
+
+class Stage:
+    """A kernel, and what was written to it since the last look."""
+
+    def __init__(self) -> None:
+        self.sim = SimNode(FakeClock(), machine=Machine(memory_total=8 << 30, cpus="0-3"))
+        self.tree = PodTree(self.sim.cgroups, "cgroupfs", DEFAULTS)
+        self._seen = 0
+
+    def written(self) -> list[tuple[str, dict[str, str]]]:
+        calls = self.sim.trouble.called("write")
+        found, self._seen = calls[self._seen :], len(calls)
+        return [(path, dict(files)) for path, files in found]
+
+    def file(self, name: str, path: str = "kubepods") -> str:
+        return self.sim.kernel.machine.cgroups[path].files[name]
+
+
+async def made() -> Stage:
+    stage = Stage()
+    await stage.tree.make()
+    return stage
+
+
+def test_files_that_are_not_named_keep_what_they_had() -> None:
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"memory.max": "4096", "cpu.weight": "118"})
+        await stage.tree.hold({"memory.high": "8192"})
+        await stage.tree.hold({"memory.high": "8192", "cpu.weight": "118"})
+        assert stage.written() == [
+            ("kubepods", {"memory.max": "4096", "cpu.weight": "118"}),
+            ("kubepods", {"memory.high": "8192"}),
+        ]
+
+    asyncio.run(tale())
+
+
+def test_a_cap_is_kept_whatever_the_machine_would_allow_and_opened_again() -> None:
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"memory.max": "8192"})
+        await stage.tree.cap({"memory.max": "4096", "cpu.max": "50000 100000"})
+        await stage.tree.hold({"memory.max": "16384"})
+        assert (stage.file("memory.max"), stage.file("cpu.max")) == ("4096", "50000 100000")
+        await stage.tree.cap({})
+        assert (stage.file("memory.max"), stage.file("cpu.max")) == ("16384", "max 100000")
+
+    asyncio.run(tale())
+
+
+def test_what_could_not_be_written_is_written_the_next_time() -> None:
+    """By whoever comes next: another size, or the upkeep that makes the tree again."""
+
+    async def tale() -> None:
+        stage = await made()
+        stage.sim.trouble.fail("write", HostError("no"))
+        with pytest.raises(HostError, match="no"):
+            await stage.tree.hold({"memory.max": "4096"})
+        await stage.tree.make()
+        assert stage.file("memory.max") == "4096"
+
+    asyncio.run(tale())
+
+
+def test_a_tree_that_somebody_removed_comes_back_with_its_values() -> None:
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"memory.max": "4096"})
+        await stage.tree.pods([])
+        for path in ("kubepods/burstable", "kubepods/besteffort", "kubepods"):
+            stage.sim.kernel.machine.rmdir(path)
+        await stage.tree.make()
+        await stage.tree.pods([])
+        assert (stage.file("memory.max"), stage.file("cpu.weight", "kubepods/besteffort")) == ("4096", "1")
+
+    asyncio.run(tale())
+
+
+def test_tiers_are_weighed_by_their_pods_and_leave_the_node_alone() -> None:
+    """Without a word about the weight of all pods, which is the machine's."""
+
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"cpu.weight": "118"}, [2 << 20])
+        stage.written()
+        await stage.tree.pods([pods.pod(pods.container("c", "2,1Gi"))])
+        assert (stage.file("cpu.weight"), stage.file("cpu.weight", "kubepods/burstable")) == ("118", "79")
+        assert all("cpu.weight" not in files for path, files in stage.written() if path == "kubepods")
+        await stage.tree.pods([pods.pod(pods.container("c", "2,1Gi"))])
+        assert stage.written() == []
+
+    asyncio.run(tale())
+
+
+def test_what_all_pods_use_is_the_kernels_word() -> None:
+    async def tale() -> None:
+        stage = await made()
+        stage.sim.kernel.machine.cgroups["kubepods"].shmem = 4096
+        assert await stage.tree.used() == 4096
+
+    asyncio.run(tale())
