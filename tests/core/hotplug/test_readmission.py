@@ -48,6 +48,13 @@ def test_the_table_of_victims(case: dict[str, Any]) -> None:
     assert list(found.notes) == case.get("notes", [])
 
 
+def test_what_balloons_keep_is_not_said_to_be_the_critical_pods_fault() -> None:
+    """They fill the node to the last thousandth, and a balloon keeps one of its own."""
+    people = [nodes.tenant("etcd", "2,1Gi", static=True), nodes.tenant("balloon", "1,1Gi", balloon=True, age=1)]
+    found = readmitted(people, room("2,4Gi"), SETTINGS)
+    assert (found.victims, found.notes) == ((), ())
+
+
 def test_a_victim_knows_all_about_itself() -> None:
     pod = nodes.tenant("web", "2,1Gi", priority=7, grace_s=600)
     found = readmitted([pod], room("1,4Gi"), SETTINGS)

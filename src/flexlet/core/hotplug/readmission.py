@@ -54,10 +54,15 @@ def readmitted(candidates: Iterable[Tenant], allocatable: ResourceList, settings
     present = [each for each in candidates if not each.leaving]
     floating = in_order((each for each in present if each.is_balloon), settings)
     walk = _Walk(allocatable, settings)
+    asked = in_order((each for each in present if not each.is_balloon), settings)
+    for each in asked:
+        if each.is_critical:
+            walk.ask(each)
     for each in floating:
         walk.take(balloons.smallest(each.pod))
-    for each in in_order((each for each in present if not each.is_balloon), settings):
-        walk.ask(each)
+    for each in asked:
+        if not each.is_critical:
+            walk.ask(each)
     allocations = balloons.filled([each.pod for each in floating], allocatable, walk.used)
     return Readmission(
         stays=(*walk.stays, *(each.uid for each in floating)),
