@@ -11,7 +11,7 @@ from tests.core.hotplug import nodes
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.units import Bytes
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
+from flexlet.core.hotplug.plan import NoChange, ResizePlan, late, plan, remaining
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Situation, still_holds
 from flexlet.core.hotplug.steps import (
@@ -194,6 +194,16 @@ def test_below_its_reservations_a_node_keeps_only_who_asks_for_nothing() -> None
     assert found.steps[0] == Squeeze(path="kubepods", limit=Bytes(164 * 1024**2))
 
 
+def test_what_remained_is_over_when_it_is_no_longer_true() -> None:
+    """The static pod that needs too much leaves; the machine is as small as before."""
+    etcd, small = nodes.tenant("etcd", ",512Mi", static=True), nodes.machine(memory="1Gi")
+    notes = planned(nodes.generation(), small, nodes.situation(etcd)).notes
+    assert notes == ("BelowReserved", "CriticalOverCapacity")
+    assert remaining(notes, small, nodes.situation(etcd)) == notes
+    assert remaining(notes, small, nodes.situation()) == ("BelowReserved",)
+    assert remaining(("CPUOvercommitted",), small, nodes.situation(etcd)) == (), "it tells nothing new"
+
+
 def test_growth_ends_nobody_even_on_a_node_that_was_too_small() -> None:
     """An agent that starts on an overfull node touches nothing; more room is no reason to begin with it."""
     people = [nodes.tenant(f"p{number}", ",4Gi", age=number) for number in range(4)]
@@ -359,6 +369,21 @@ def test_what_was_tried_and_given_up_is_taken_back() -> None:
     )
     assert isinstance(other, ResizePlan)
     assert [each.oom_before for each in other.steps if isinstance(each, TuneContainer)] == [(500, 750)]
+
+
+def test_containers_may_have_values_of_sizes_before() -> None:
+    """Those that were just starting when the size changed, and those that did not want to change."""
+    sizes = [nodes.machine(memory=text) for text in ("4Gi", "6Gi")]
+    found = late(sizes, nodes.machine(), nodes.situation(B))
+    assert [(each.oom_before, each.oom_after, each.files) for each in found] == [
+        ((500, 667), 750, {"memory.swap.max": "1073741824"})
+    ]
+    assert late(sizes, nodes.machine(), nodes.situation(B), frozenset({"b-c"})) == ()
+    assert late([], nodes.machine(), nodes.situation(B)) == ()
+    grown = plan(nodes.generation(), nodes.machine(memory="16Gi"), 1.0, nodes.situation(B), None, (), sizes)
+    assert isinstance(grown, ResizePlan)
+    assert kinds(grown.steps) == ["HoldPods", "Publish", "ReportNode", "TuneContainer", "Release"]
+    assert [each.oom_before for each in grown.steps if isinstance(each, TuneContainer)] == [(500, 667, 750)]
 
 
 def test_one_cpu_of_its_own_can_be_kept_beside_the_reserved_one() -> None:

@@ -55,7 +55,10 @@ def test_sizes_that_were_begun_are_remembered_until_one_is_done() -> None:
     kept = saved.attempted(saved.attempted(FIRST.saved, small), smaller)
     assert kept == replace(FIRST.saved, tried=(small, smaller))
     assert [saved.attempted(kept, each) for each in (small, nodes.machine())] == [kept, kept]
-    assert saved.finished(saved.published(kept, planned("4Gi"), (B, WEB, BALLOON), 11.0), 12.0).tried == ()
+    done = saved.finished(saved.published(kept, planned("4Gi"), (B, WEB, BALLOON), 11.0), 12.0)
+    assert (done.tried, done.worn) == ((), (nodes.machine(), smaller)), (
+        "of those before containers may have values"
+    )
 
 
 def test_a_size_that_is_taken_back_is_no_story() -> None:

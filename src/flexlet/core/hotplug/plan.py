@@ -31,12 +31,14 @@ from flexlet.core.hotplug.steps import (
     Squeeze,
     TuneContainer,
 )
+from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.tuning import tunes
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import NodeView
 from flexlet.core.hotplug.view import view as view_of
 from flexlet.core.machine.difference import difference, lost_cpus
 from flexlet.core.machine.machine import Machine
+from flexlet.core.managers.files import texts
 from flexlet.core.managers.resync import Move
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.names import CPU
@@ -79,12 +81,14 @@ def plan(
     situation: Situation,
     unfinished: Generation | None = None,
     tried: Sequence[Machine] = (),
+    worn: Sequence[Machine] = (),
 ) -> ResizePlan | NoChange:
     """The steps from `before` to the machine as it is now.
 
     `unfinished` is a generation that was published after `before` and whose steps were not all done, because the
     agent died or because the machine changed again. `tried` are sizes that were given up before they were
-    published: cgroups and containers may have what was meant for them.
+    published: cgroups and containers may have what was meant for them. `worn` are those before, of which single
+    containers may have values still.
     """
     last = unfinished or before
     following = _following(last, machine, seen_at, resumed=unfinished is not None or bool(tried))
@@ -99,17 +103,45 @@ def plan(
     less = _has_less((sizes[0], sizes[-1]), view, situation)
     lost = any(lost_cpus(each, machine) for each in counted)
     settled = settle(last.machine, machine, view, situation, shrank=less, lost=lost)
+    tuned = _tunes((*(_view(each, situation) for each in worn), *sizes), view, situation)
     return ResizePlan(
         before=last,
         generation=following,
         was=sizes[-1],
         view=view,
-        steps=tuple(_steps(following, sizes, view, settled, situation)),
+        steps=tuple(_steps(following, sizes, view, settled, situation, tuned)),
         victims=settled.victims,
         allocations=settled.allocations,
         reassigned=settled.resynced.reassigned,
-        notes=tuple(dict.fromkeys((*([BELOW_RESERVED] if view.below_reserved else []), *settled.notes))),
+        notes=_notes(view, settled),
     )
+
+
+def remaining(notes: tuple[str, ...], machine: Machine, situation: Situation) -> tuple[str, ...]:
+    """Those of the reasons that remained after a change which still hold on a node at rest."""
+    view = _view(machine, situation)
+    hold = _notes(view, settle(machine, machine, view, situation, shrank=True))
+    return tuple(each for each in notes if each in hold)
+
+
+def late(
+    worn: Iterable[Machine], machine: Machine, situation: Situation, seen: frozenset[str] = frozenset()
+) -> tuple[TuneContainer, ...]:
+    """For containers that have values of other sizes still; `seen` are ids of those that have not for sure."""
+    sizes = tuple(_view(each, situation) for each in worn)
+    fresh = tuple(_without(each, seen) for each in situation.tenants)
+    view = _view(machine, situation)
+    return _tunes(sizes, view, msgspec.structs.replace(situation, tenants=fresh)) if sizes else ()
+
+
+def _without(tenant: Tenant, seen: frozenset[str]) -> Tenant:
+    fresh = {name: run for name, run in tenant.running.items() if run not in seen}
+    return msgspec.structs.replace(tenant, running=fresh)
+
+
+def _notes(view: NodeView, settled: Settled) -> tuple[str, ...]:
+    below = [BELOW_RESERVED] if view.below_reserved else []
+    return tuple(dict.fromkeys((*below, *settled.notes)))
 
 
 def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: bool) -> Generation:
@@ -160,15 +192,15 @@ def _steps(
     view: NodeView,
     settled: Settled,
     situation: Situation,
+    tuned: tuple[TuneContainer, ...],
 ) -> Iterator[ResizeStep]:
     path, squeezed = tier_path(GUARANTEED, situation.driver), any(view.limit < size.limit for size in sizes)
     later = _later(sizes, view)
-    tuned = _tunes(sizes, view, situation)
     if squeezed:
         yield Squeeze(path=path, limit=view.limit)
     yield HoldPods(path=path, files={name: text for name, text in view.kubepods.items() if name not in later})
     yield from tuned if squeezed else ()
-    if settled.resynced.managers != situation.managers:
+    if texts(settled.resynced.managers) != texts(situation.managers):
         yield SaveManagers(managers=settled.resynced.managers)
     if settled.cpusets or settled.resynced.moved_memory:
         yield PinContainers(cpusets=settled.cpusets, memory=settled.resynced.moved_memory)

@@ -62,6 +62,8 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of an unfinished one: where it began."""
     tried: tuple[Machine, ...] = ()
     """Sizes that were begun after that and given up for another: some cgroups may still be as they wanted it."""
+    worn: tuple[Machine, ...] = ()
+    """Sizes whose values some containers may still have: they began to start before, or refused to be changed."""
     stories: tuple[Story, ...] = ()
     """The newest last."""
     prepared: Prepared = Prepared()
@@ -164,7 +166,13 @@ def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
         else each
         for each in saved.stories
     )
-    return msgspec.structs.replace(saved, before=None, tried=(), stories=ends)
+    return msgspec.structs.replace(saved, before=None, tried=(), worn=_worn(saved), stories=ends)
+
+
+def _worn(saved: Saved) -> tuple[Machine, ...]:
+    earlier = [] if saved.before is None else [saved.before.machine]
+    found = [each for each in (*saved.worn, *earlier, *saved.tried) if difference(each, saved.generation.machine)]
+    return tuple(found)[-TRIES:]
 
 
 def deeds(plan: ResizePlan, tenants: Mapping[str, Tenant]) -> tuple[str, ...]:

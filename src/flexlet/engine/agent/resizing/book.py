@@ -47,6 +47,11 @@ class Generations:
         return self._saved.tried
 
     @property
+    def worn(self) -> tuple[Machine, ...]:
+        """Sizes whose values some containers may still have."""
+        return self._saved.worn
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What remained when the last size was done."""
         number = self.before.number
@@ -93,6 +98,11 @@ class Generations:
         """Everything is done for it; HostError, and it is as unfinished as before, if that cannot be written."""
         await self._change(lambda known: saved.finished(known, self._clock.now(), forced=forced))
         self.before, self.unfinished = self._saved.generation, None
+
+    async def outlive(self, worn: tuple[Machine, ...]) -> None:
+        """No container has values of these sizes any more."""
+        rest = tuple(each for each in self.worn if each not in worn)
+        await self._change(lambda known: msgspec.structs.replace(known, worn=rest))
 
     async def _change(self, change: Callable[[Saved], Saved]) -> None:
         """One after the other, so that the file never has less than was promised."""

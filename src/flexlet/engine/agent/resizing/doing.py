@@ -89,6 +89,10 @@ class Doing:
             self._meters.count(metrics.ERRORS.name, {"subsystem": metrics.CONTAINERS})
             self.untuned[step.container_id] = step
 
+    def forget(self, running: frozenset[str]) -> None:
+        """Containers that run no more need no values; `running` are the ids of those that do."""
+        self.untuned = {each: step for each, step in self.untuned.items() if each in running}
+
     async def _publish(self, step: steps.Publish) -> None:
         for uid, allocation in step.allocations.items():
             await self._tools.ledger.allocated.put(PodUid(uid), allocation)

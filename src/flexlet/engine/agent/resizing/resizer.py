@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from flexlet.core.hotplug import metrics, steps, telling
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
+from flexlet.core.hotplug.plan import NoChange, ResizePlan, late, plan, remaining
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Situation
 from flexlet.core.machine import difference
@@ -39,7 +39,7 @@ log: Final = logging.getLogger(__name__)
 _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _AGAIN_S: Final = 10.0
-"""When containers are tried again that could not be given their values."""
+"""When containers are tried again that could not be given their values, and what remained is looked at again."""
 _SUBSYSTEMS: Final[dict[type[steps.Step], str]] = {
     steps.Squeeze: metrics.CGROUPS,
     steps.HoldPods: metrics.CGROUPS,
@@ -79,6 +79,8 @@ class NodeResizer:
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
+        self._tuned: frozenset[str] = frozenset()
+        """Containers that were asked when the size changed last, by id."""
         self._begun: Machine | None = None
         """The size that is being worked on; trying it again is not another resize."""
         self.counted: Callable[[Generation], None] = lambda _: None
@@ -99,7 +101,7 @@ class NodeResizer:
         self._notes = self._generations.notes
         self._count_from_now(self._generations.current)
         self._saying.tell(machine=machine, resizing=self._at_rest())
-        if self._generations.unfinished is not None or self._has_changed(machine):
+        if self.is_unfinished or self._generations.tried or self._has_changed(machine):
             self.wish(machine, self._clock.monotonic())
         return self._generations.current.machine
 
@@ -123,9 +125,9 @@ class NodeResizer:
         """Until cancelled."""
         pause = _FIRST_PAUSE_S
         while True:
-            await self._wait(_AGAIN_S if self._doing.untuned else None)
+            await self._wait(_AGAIN_S if self._generations.worn or self._notes else None)
             if self._wanted is None:
-                await self._tune_again()
+                await self._look_again()
                 continue
             (machine, seen_at), self._wanted = self._wanted, None
             try:
@@ -155,9 +157,28 @@ class NodeResizer:
         await self._clock.sleep(seconds)
         self._arrived.set()
 
-    async def _tune_again(self) -> None:
-        for step in tuple(self._doing.untuned.values()):
+    async def _look_again(self) -> None:
+        """After a while: containers that were just starting, or did not want to; and what remained to be told."""
+        machine = self._generations.current.machine
+        try:
+            async with self.turns:
+                situation = await self._looking.look(machine)
+                await self._tune_again(machine, situation)
+        except HostError as error:
+            log.warning("some containers keep values of another size for now: %s", error)
+            return
+        still = remaining(self._notes, machine, situation)
+        if still != self._notes:
+            self._notes = still
+            self._rest()
+
+    async def _tune_again(self, machine: Machine, situation: Situation) -> None:
+        self._doing.forget(_running(situation))
+        worn, tuned = self._generations.worn, self._tuned - self._doing.untuned.keys()
+        for step in late(worn, machine, situation, tuned):
             await self._doing.tune(step)
+        if worn and not self._doing.untuned:
+            await self._generations.outlive(worn)
 
     async def _follow(self, machine: Machine, seen_at: float) -> None:
         """Plan and carry out; if the machine changes meanwhile the rest is left to the next plan."""
@@ -167,12 +188,12 @@ class NodeResizer:
         try:
             situation = await self._looking.look(machine)
             book = self._generations
-            found = plan(book.before, machine, noticed_at, situation, book.unfinished, book.tried)
+            found = plan(book.before, machine, noticed_at, situation, book.unfinished, book.tried, book.worn)
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
                 self._rest()
             elif await self._carry_out(found, situation, seen_at):
-                await self._finish(found)
+                await self._finish(found, situation)
         finally:
             self._loop.tell(present.changed(resizing=False))
 
@@ -219,10 +240,10 @@ class NodeResizer:
         self._meters.set(metrics.GENERATION.name, value=generation.number)
         self.counted(generation)
 
-    async def _finish(self, found: ResizePlan) -> None:
+    async def _finish(self, found: ResizePlan, situation: Situation) -> None:
         forced = self._doing.used_too_much
         await self._generations.finish(forced=bool(forced))
-        self._notes, self._begun = found.notes, None
+        self._notes, self._begun, self._tuned = found.notes, None, _running(situation)
         self._rest()
         count(self._meters, metrics.done(found))
         if forced:
@@ -253,3 +274,7 @@ class NodeResizer:
 
     def _observe(self, phase: str, seconds: float) -> None:
         self._meters.observe(metrics.DURATION.name, {"phase": phase}, seconds)
+
+
+def _running(situation: Situation) -> frozenset[str]:
+    return frozenset(run for each in situation.tenants for run in each.running.values())
