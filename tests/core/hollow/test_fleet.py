@@ -207,6 +207,18 @@ def test_after_a_restart_the_allocation_is_read_back() -> None:
     }
 
 
+def test_after_a_restart_a_wish_that_was_taken_back_is_seen() -> None:
+    """What was said of it does not stay."""
+    before, after = Diary(), Diary()
+    before.run(pod("n", "3"))
+    waits = before.run(resized(before.run(pod("p", "1")), "2"))
+    assert conditions(waits)["PodResizePending"] == "Deferred"
+    taken_back = after.run(resized(waits, "1"))
+    assert "PodResizePending" not in conditions(taken_back)
+    assert taken_back["status"]["observedGeneration"] == 3
+    assert after.see(taken_back) == []
+
+
 def test_after_a_restart_addresses_go_on_where_they_were() -> None:
     """A pod keeps its address, and a new one does not get it a second time."""
     before, after = Diary(), Diary()

@@ -1,7 +1,9 @@
 """Random histories: targets change, pods come and go, the controller dies, balloons vanish, machines grow.
 
 What must always hold is looked at after every write to a pod: no running pod is ever ended by anybody but us, no
-node has granted more than it has, and an inflate that a node refuses is taken back in time.
+node has granted more than it has, and an inflate that a node refuses is taken back in time. Every wish is answered
+within its deadline, as soon as there is a controller, and a node, to answer it. One node of the three is a
+kubelet's as far as the controller can tell.
 """
 
 import asyncio
@@ -9,6 +11,7 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
+from tests.scenarios.nodesize.answers import Answers
 from tests.scenarios.nodesize.world import SIZES, World, machine, world
 
 from flexlet.api.quantity import Quantity
@@ -106,22 +109,29 @@ class History:
         self.stage = stage
         self.random = Random(seed)  # noqa: S311 a story told twice is the same story
         self.watcher = Watcher(stage)
+        self.answers = Answers(stage)
         self.is_up, self.up_since = False, 0.0
+        self._heard_at = 0.0
+        self.kills = 0
         self._count = 0
 
     async def live(self, steps: int) -> None:
-        watching = asyncio.create_task(self.watcher.run())
-        scheduling = asyncio.create_task(self.stage.sim.schedule())
+        parts = (self.watcher.run(), self.answers.run(), self.stage.sim.schedule())
+        tasks = [asyncio.create_task(part) for part in parts]
+        await self.stage.stock(node=NODES[-1])
         try:
             for _ in range(steps):
                 await self._step()
                 await self.stage.settle(self.random.choice([0.0, 0.001, 0.05, 0.5, 3.0]))
-                self.watcher.check_waits(self.up_since if self.is_up else self.stage.now)
+                up_since = self.up_since if self.is_up else self.stage.now
+                self.watcher.check_waits(up_since)
+                self.answers.check(max(up_since, self._heard_at))
             await self._calm()
         finally:
-            for task in (watching, scheduling):
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(watching, scheduling, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self.watcher.faults += self.answers.faults
 
     async def _step(self) -> None:
         deeds = [self._target] * 5 + [self._add] * 4 + [self._remove] * 4 + [self._kill, self._start, self._start]
@@ -159,6 +169,7 @@ class History:
             await self.stage.remove(self.random.choice(sorted(names_)))
 
     async def _kill(self) -> None:
+        self.kills += self.is_up
         await self.stage.kill_controller()
         self.is_up = False
         if self.random.random() < 0.3:
@@ -174,6 +185,7 @@ class History:
         await self.stage.sleep_node()
         await self.stage.settle(self.random.choice([0.1, 2.0, 7.0]))
         self.stage.wake_node()
+        self._heard_at = self.stage.now
 
     async def _hand(self) -> None:
         """Somebody resizes a balloon."""

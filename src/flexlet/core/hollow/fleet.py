@@ -162,7 +162,7 @@ class Fleet:
         known = self._hold(pod, granted)
         known.address = addresses.index_of(pod.status.pod_ip) or known.address
         self._addresses = max(self._addresses, known.address)
-        if granted != allocation.of_spec(pod):
+        if granted != allocation.of_spec(pod) or pod.status.observed_generation != pod.metadata.generation:
             known.generation = _UNSEEN
         return known
 
