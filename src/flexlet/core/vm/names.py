@@ -24,6 +24,11 @@ MACHINE: Final = "vm.flexlet.io/machine"
 """On a launcher pod: JSON of the machine it starts (`guest.Machine`), which never changes."""
 REQUESTED: Final = "vm.flexlet.io/requested-at"
 """On a FlexVM: any new value tries again what has failed."""
+POWER: Final = "vm.flexlet.io/power"
+"""On a FlexVM: ``Start@<when>``, ``Stop@<when>`` or ``Restart@<when>``; a value is obeyed once.
+
+Start and Stop are for the strategies Manual and RerunOnFailure (Always and Halted say it themselves), Restart for any.
+"""
 FINALIZER: Final = "vm.flexlet.io/launcher"
 
 CONTAINER: Final = "compute"

@@ -286,6 +286,21 @@ class GuestAmounts(KubeStruct, frozen=True, kw_only=True):
     memory: Quantity = Quantity(0)
 
 
+class Setback(KubeStruct, frozen=True, kw_only=True):
+    """Why one resource does not get what is wanted, and what it is held at instead."""
+
+    resource: str = ""
+    """cpu or memory."""
+    reason: str = ""
+    """Such as QuotaExceeded, NodeCapacity, PlugFailed, UnplugPartial."""
+    message: str = ""
+    held: Quantity = Quantity(0)
+    """vCPUs or bytes that the guest is asked to have from now on."""
+    since: str = ""
+    looks: int = 0
+    """How often it was tried again."""
+
+
 class Resize(KubeStruct, frozen=True, kw_only=True):
     """The resize under way, or the last one."""
 
@@ -301,6 +316,23 @@ class Resize(KubeStruct, frozen=True, kw_only=True):
     """Since when the node has had no room."""
     attempts: int = 0
     """How often the guest failed at what it was last asked for."""
+    request: str = ""
+    """The annotation vm.flexlet.io/requested-at it is done for."""
+    origin: GuestAmounts | None = None
+    """What the guest had before."""
+    setbacks: tuple[Setback, ...] = ()
+    remedy: str = ""
+    """What was asked of the node itself, once, to make room."""
+    fallback: str = ""
+    """What was done instead, once: Migrate, Restart, Fail."""
+
+
+class StartFailure(KubeStruct, frozen=True, kw_only=True):
+    """Launchers that ended soon after they were started, as KubeVirt counts them."""
+
+    consecutive_fail_count: int = 0
+    last_failed_uid: str = msgspec.field(default="", name="lastFailedUID")
+    retry_after_timestamp: str = ""
 
 
 class FlexVMStatus(KubeStruct, frozen=True, kw_only=True):
@@ -316,6 +348,9 @@ class FlexVMStatus(KubeStruct, frozen=True, kw_only=True):
     resize: Resize | None = None
     started_with: str = ""
     """Of the running machine: a digest of all that cannot change while it runs."""
+    start_failure: StartFailure | None = None
+    power: str = ""
+    """The value of annotation vm.flexlet.io/power that was obeyed last."""
     conditions: tuple[Condition, ...] = ()
 
 
