@@ -15,6 +15,7 @@ import aiohttp
 
 from flexlet.adapters.kube import kubeconfig, requests
 from flexlet.adapters.kube.pace import Pace
+from flexlet.adapters.kube.session import connected
 from flexlet.api import status
 from flexlet.ports.cluster import Change, Listing, Ref
 
@@ -34,27 +35,18 @@ class HttpCluster:
         self._open_responses: set[aiohttp.ClientResponse] = set()
 
     async def __aenter__(self) -> Self:
-        self._session = self._connected()
+        self._session = connected(self._credentials, self._user_agent)
         return self
 
     async def renew(self, credentials: kubeconfig.Credentials) -> None:
         """Go on with other credentials, on new connections."""
         old, self._credentials = self._session, credentials
-        self._session = self._connected()
+        self._session = connected(self._credentials, self._user_agent)
         # Closing the session alone would leave those who read a stream waiting for ever.
         for response in tuple(self._open_responses):
             response.close()
         if old is not None:
             await old.close()
-
-    def _connected(self) -> aiohttp.ClientSession:
-        https = self._credentials.server.startswith("https")
-        context = kubeconfig.ssl_context(self._credentials) if https else False
-        headers = {"User-Agent": self._user_agent, "Accept": "application/json"}
-        if self._credentials.token:
-            headers["Authorization"] = f"Bearer {self._credentials.token}"
-        connector = aiohttp.TCPConnector(ssl=context, limit=0)
-        return aiohttp.ClientSession(connector=connector, headers=headers)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
