@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
+from tests.scenarios.nodesize.machines import FakeEnd, kept
 from tests.scenarios.nodesize.world import SIZES, World, world
 
 from flexlet.core.nodesize import names
@@ -78,6 +79,33 @@ def test_what_a_larger_node_would_not_help_is_left_waiting() -> None:
             await stage.settle(5)
             assert [await phase(stage, name) for name in ("picky", "giant")] == ["Pending", "Pending"]
             assert (await stage.figures())["effective"] == (2, 8)
+
+    run(story())
+
+
+def test_what_the_balloon_cannot_give_is_plugged_and_goes_again_when_idle() -> None:
+    """Up: deflate, then plug; down: inflate, then unplug. A node that need not be plugged is preferred."""
+
+    async def story() -> None:
+        async with world(nodes=("n1", "n2")) as stage, scaled(stage, quiet_s=60):
+            end = FakeEnd(stage, 15, 60)
+            async with kept(stage, end):
+                behind = {"via": "Auto", "machine": {"qmp": "/run/n1.qmp"}}
+                await stage.apply(spec("2", "8Gi", **behind), "n1")
+                await stage.apply(spec("2", "8Gi"), "n2")
+                await stage.settle(10)
+                assert end.asked == [("unplug", 13, 52)]
+                await stage.add("first", 4, 10, node="")
+                await stage.settle(5)
+                assert (await phase(stage, "first"), len(end.asked)) == ("Running", 1)
+                await stage.add("large", 20, 40, node="")
+                await stage.settle(10)
+                assert await phase(stage, "large") == "Running"
+                assert end.asked[1:] == [("plug", 19, 32.125)]
+                await stage.remove("large")
+                await stage.settle(90)
+                assert (end.asked[2:], end.cpus) == ([("unplug", 19, 39.0)], 2)
+            assert {p["status"]["phase"] for p in await stage.pods()} == {"Running"}
 
     run(story())
 

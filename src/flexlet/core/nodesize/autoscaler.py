@@ -124,11 +124,12 @@ class AutoscalerDecider:
         free = {r: info.free(r) for r in sizes.RESOURCES}
         need = {r: max(0, before[r] + pod.requests.get(r, 0) - max(0, free[r])) for r in sizes.RESOURCES}
         given = sizes.less(sizes.of(size.status.balloon.allocated), sizes.FLOOR)
-        beyond = any(need[r] > given[r] for r in sizes.RESOURCES)
-        can_plug = size.spec.via in {"Auto", "Hardware"} and bool(size.spec.machine and size.spec.machine.qmp)
-        if not any(need.values()) or (beyond and not can_plug):
+        beyond = {r for r in sizes.RESOURCES if need[r] > given[r]}
+        if not any(need.values()) or (beyond and not _can_be_plugged(size)):
             return None
-        return Shortage(name, need, beyond)
+        # A machine may end up smaller than wished by the floor of its balloon, and the pod needs all of it.
+        more = {r: need[r] + (sizes.FLOOR[r] if r in beyond else 0) for r in need}
+        return Shortage(name, more, bool(beyond))
 
     def _shrink(self, now: float) -> tuple[list[ApiAction], float | None]:
         """Take back what was idle for long."""
@@ -184,6 +185,10 @@ def _is_open(size: NodeSize) -> bool:
     is_managed = size.spec.target is not None and bool(size.spec.target.effective or size.spec.target.balloon)
     is_seen = status.observed_generation == meta.generation
     return is_managed and is_seen and not is_busy and meta.annotations.get(OPT_OUT) != "false"
+
+
+def _can_be_plugged(size: NodeSize) -> bool:
+    return size.spec.via in {"Auto", "Hardware"} and bool(size.spec.machine and size.spec.machine.qmp)
 
 
 def _is_unschedulable(pod: Pod) -> bool:
