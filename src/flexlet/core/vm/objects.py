@@ -66,6 +66,8 @@ class Memory(KubeStruct, frozen=True, kw_only=True):
     """Absent: guest x 4."""
     min_guest: Quantity | None = None
     """The part that is always there; absent: max(1Gi, maxGuest / 4), not above guest."""
+    device: Literal["", "virtio-mem", "pc-dimm"] = ""
+    """What comes and goes (not in KubeVirt); absent: virtio-mem. pc-dimm is for guests without its driver."""
     hugepages: Hugepages | None = None
     reserved_overhead: ReservedOverhead | None = None
 
