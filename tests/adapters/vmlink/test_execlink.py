@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from tests.adapters.kube.fakenode import SUCCESS, FakeNode, Running, failed
 
-from flexlet.adapters.vmlink import wire
 from flexlet.adapters.vmlink.execlink import ExecLinks
-from flexlet.core.vm.guest import Answer, Listen, Order, PowerDown, Report, SetSize
+from flexlet.core.vm import control
+from flexlet.core.vm.guest import Answer, Order, PowerDown, Report, SetSize
 from flexlet.errors import HypervisorGone
 from flexlet.ports.vmguest import GuestLinks
 
@@ -23,14 +23,14 @@ class Launcher:
         self.report = SMALL
 
     async def __call__(self, running: Running) -> bytes:
-        await running.say("stdout", wire.line(self.report))
+        await running.say("stdout", control.line(self.report))
         rest = b""
         async for piece in running.input():
             *lines, rest = (rest + piece).split(b"\n")
             for line in lines:
-                self.orders.append(wire.order(line))
+                self.orders.append(control.order(line))
                 if isinstance(self.orders[-1], PowerDown):
-                    await running.say("stdout", wire.line(Report(run_state="Ended", exit_code=0)))
+                    await running.say("stdout", control.line(Report(run_state="Ended", exit_code=0)))
                     return SUCCESS
                 await self._grow(running, self.orders[-1])
         return SUCCESS
@@ -42,7 +42,7 @@ class Launcher:
             self.report = Report(
                 run_state="Running", vcpus=order.vcpus, memory=size, requested=size, order=order.id, cpu=Answer()
             )
-            text = wire.line(self.report)
+            text = control.line(self.report)
             await running.say("stdout", text[:20])
             await asyncio.sleep(0)
             await running.say("stdout", text[20:])
@@ -95,7 +95,7 @@ async def test_a_line_that_breaks(node: FakeNode) -> None:
     """Reading and writing both say so."""
 
     async def breaks(running: Running) -> None:
-        await running.say("stdout", wire.line(SMALL))
+        await running.say("stdout", control.line(SMALL))
 
     node.program = breaks
     async with links(node).open("default", "db") as link:
@@ -107,25 +107,19 @@ async def test_a_line_that_breaks(node: FakeNode) -> None:
             await link.order(GROWS)
 
 
-async def test_somebody_who_is_no_launcher(node: FakeNode) -> None:
+@pytest.mark.parametrize(
+    ("babble", "text"),
+    [
+        (b"hello\n", "cannot read the report of a launcher: JSON is malformed"),
+        (bytes(1 << 20), "a line of more than 262144 bytes"),
+    ],
+)
+async def test_somebody_who_is_no_launcher(node: FakeNode, babble: bytes, text: str) -> None:
     async def babbles(running: Running) -> bytes:
-        await running.say("stdout", b"hello\n")
+        await running.say("stdout", babble)
         return SUCCESS
 
     node.program = babbles
     async with links(node).open("default", "db") as link:
-        with pytest.raises(HypervisorGone, match=r"the launcher says what is no report: .*: b'hello'"):
+        with pytest.raises(HypervisorGone, match=f"no line to the launcher in default/db: {text}"):
             await anext(link.reports())
-
-
-def test_lines() -> None:
-    """The words on the wire are an interface between versions."""
-    assert wire.line(GROWS) == (
-        b'{"type":"setSize","id":"7","vcpus":8,"memory":17179869184,"unplug_timeout_s":120.0}\n'
-    )
-    assert wire.order(wire.line(Listen("tcp:0.0.0.0:4444"))) == Listen("tcp:0.0.0.0:4444")
-    reports = wire.Reports()
-    text = wire.line(SMALL)
-    assert [list(reports.feed(piece)) for piece in (text + text[:5], text[5:] + b"\n")] == [[SMALL], [SMALL]]
-    with pytest.raises(HypervisorGone, match="in one line"):
-        reports.feed(bytes(1 << 21))

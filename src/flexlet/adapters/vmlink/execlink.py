@@ -12,11 +12,10 @@ from typing import Final
 from flexlet.adapters.kube import execstatus
 from flexlet.adapters.kube.exec import Exec, Process
 from flexlet.adapters.kube.kubeconfig import Credentials
-from flexlet.adapters.vmlink import wire
 from flexlet.api.status import ApiError
-from flexlet.core.vm import names
+from flexlet.core.vm import control, names
 from flexlet.core.vm.guest import Order, Report
-from flexlet.errors import HypervisorGone
+from flexlet.errors import HypervisorGone, InputError
 from flexlet.ports.vmguest import GuestLink
 
 TALK: Final = ("flexlet", "vm-launcher", "talk")
@@ -55,22 +54,25 @@ class ExecLink:
     async def order(self, order: Order) -> None:
         """Send it."""
         try:
-            await self._process.write(wire.line(order))
+            await self._process.write(control.line(order))
         except ApiError as error:
             raise _gone(self._namespace, self._pod, str(error)) from error
 
     async def reports(self) -> AsyncIterator[Report]:
         """What the launcher reports; the end of ``talk`` without an error is the end of the machine."""
-        lines, complaint = wire.Reports(), b""
+        rest, complaint = b"", b""
         try:
             async for channel, data in self._process.output():
                 if channel == execstatus.STDERR:
                     complaint = (complaint + data)[-_COMPLAINT:]
                     continue
-                for report in lines.feed(data):
-                    yield report
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    yield control.report(line)
+                if len(rest) > control.LINE_LIMIT:
+                    raise InputError(f"a line of more than {control.LINE_LIMIT} bytes")
             code = self._process.exit_code()
-        except ApiError as error:
+        except (ApiError, InputError) as error:
             raise _gone(self._namespace, self._pod, str(error)) from error
         if code != 0:
             said = complaint.decode(errors="replace").strip() or "it did not say why"
