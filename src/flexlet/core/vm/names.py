@@ -27,7 +27,7 @@ REQUESTED: Final = "vm.flexlet.io/requested-at"
 POWER: Final = "vm.flexlet.io/power"
 """On a FlexVM: ``Start@<when>``, ``Stop@<when>`` or ``Restart@<when>``; a value is obeyed once.
 
-Start and Stop are for the strategies Manual and RerunOnFailure (Always and Halted say it themselves), Restart for any.
+Start and Stop are for the strategies Manual and RerunOnFailure (Always and Halted say it), Restart for any.
 """
 FINALIZER: Final = "vm.flexlet.io/launcher"
 
