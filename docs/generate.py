@@ -31,7 +31,7 @@ from flexlet.core import gates
 from flexlet.core.kubeletconfig import noderesize, reading, support
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
-from flexlet.core.scheduling import exposition
+from flexlet.core.scheduling import exposition, pending
 from flexlet.core.stats.declared import FAMILIES
 from flexlet.errors import FlexletError
 
@@ -97,7 +97,7 @@ def metrics() -> Iterator[str]:
     counts = Metrics(gates.Gates().enabled)
     nothing = Statistics(*[0] * len(Statistics.__struct_fields__))
     yield "| metric | type | path | meaning |\n|---|---|---|---|\n"
-    yield from _metric_rows("/metrics", counts.text(nothing))
+    yield from _metric_rows("/metrics", counts.text(nothing) + pending.render([]))
     yield from _metric_rows("/metrics/resources", exposition.render([_limited_pod()]))
 
 

@@ -51,7 +51,7 @@ from flexlet.apiserver.store.errors import RevisionMismatch
 from flexlet.apiserver.store.store import Store
 from flexlet.apiserver.upkeep import keep_up
 from flexlet.core.gates import Gates
-from flexlet.core.scheduling import exposition
+from flexlet.core.scheduling import exposition, pending
 from flexlet.ports.clock import Clock
 
 NODE_CLIENT: Final = "kube-apiserver-kubelet-client"
@@ -188,10 +188,11 @@ def _front(settings: Settings, resources: Resources, who: Identities) -> Front:
     pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}), OpenApi(rest.registry))
 
     def show_metrics(exchange: Exchange) -> web.Response:
+        texts = (row.value for row in store.list("pods"))
         if exchange.path.parts == ("metrics", "resources"):
-            rows = store.list("pods")
-            return answers.plain(exposition.render(decode.from_json(row.value, Pod) for row in rows))
-        return answers.plain(metrics.text(store.statistics()))
+            return answers.plain(exposition.render(decode.from_json(text, Pod) for text in texts))
+        waiting = (decode.from_json(text, Pod) for text in texts if not pending.is_placed(text))
+        return answers.plain(metrics.text(store.statistics()) + pending.render(waiting))
 
     for path, document in who.openid().items():
         pages.add_document(path, document)

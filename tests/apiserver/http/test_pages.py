@@ -112,6 +112,17 @@ async def test_metrics_count_requests_and_show_the_store(admin: Client) -> None:
     assert any(line.startswith("flexlet_store_revision ") for line in text.splitlines())
 
 
+async def test_metrics_show_who_waits_for_a_node(admin: Client) -> None:
+    """As kube-scheduler counts it: it falls when a node grows."""
+    text = (await admin.ask("GET", "/metrics")).body.decode()
+    assert [line for line in text.splitlines() if line.startswith("scheduler_pending_pods")] == [
+        'scheduler_pending_pods{queue="active"} 0',
+        'scheduler_pending_pods{queue="backoff"} 0',
+        'scheduler_pending_pods{queue="gated"} 0',
+        'scheduler_pending_pods{queue="unschedulable"} 0',
+    ]
+
+
 async def test_metrics_have_no_names_of_strangers(admin: Client) -> None:
     """Whoever asks for what is not served is counted, but cannot add a series for every path he thinks of."""
     for path in ("/apis/stranger.example/v1/things", "/api/v1/stranger", "/api/v1/namespaces/a/pods/p/stranger"):
