@@ -6,7 +6,7 @@ import msgspec
 
 from flexlet.api.units import GIB
 
-IMAGE: Final = "flexlet-vm-launcher"
+IMAGE: Final = "localhost/flexlet/vm-launcher:latest"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
