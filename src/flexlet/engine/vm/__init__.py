@@ -1,0 +1,1 @@
+"""The shell around virtual machines: lines to their launchers."""

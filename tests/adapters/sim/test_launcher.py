@@ -1,0 +1,276 @@
+"""Simulated launchers do what QEMU and a launcher do, in simulated time."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from flexlet.adapters.sim.launcher import SimLaunchers
+from flexlet.adapters.sim.launcherguest import SimGuest
+from flexlet.adapters.sim.launchertemper import Temper
+from flexlet.api.status import NotFound, Status
+from flexlet.api.units import GIB, MIB
+from flexlet.core.vm import names
+from flexlet.core.vm.guest import Answer, Listen, Machine, MigrateTo, PowerDown, Report, SetSize
+from flexlet.errors import HypervisorGone
+from flexlet.testing.simtime import SimClock, run
+
+Json = dict[str, Any]
+MACHINE = Machine(name="db", sockets=4, max_sockets=16, min_memory=4 * GIB, memory=8 * GIB, max_memory=16 * GIB)
+
+
+def started(temper: Temper | None = None, machine: Machine = MACHINE) -> SimGuest:
+    guest = SimGuest(machine, temper or Temper(), 0.0)
+    guest.advance(1.0)
+    return guest
+
+
+def sizes(guest: SimGuest) -> tuple[int, float, float]:
+    report = guest.report()
+    return report.vcpus, report.memory / GIB, report.requested / GIB
+
+
+def test_a_machine_starts_with_its_size() -> None:
+    guest = SimGuest(MACHINE, Temper(), 0.0)
+    assert guest.report().run_state == "Starting"
+    guest.advance(0.5)
+    assert guest.report() == Report(
+        run_state="Running",
+        vcpus=4,
+        vcpus_online=4,
+        memory=8 * GIB,
+        requested=8 * GIB,
+        accelerator="simulated",
+    )
+
+
+def test_it_grows_step_by_step_and_no_sooner_than_it_can() -> None:
+    guest = started()
+    guest.obey(SetSize("1", 6, 16 * GIB), 1.0)
+    assert sizes(guest) == (4, 8, 16)
+    assert (guest.report().cpu, guest.report().ram) == (Answer("Changing"), Answer("Changing"))
+    guest.advance(1.15)
+    assert sizes(guest) == (5, 8, 16)
+    guest.advance(1.6)
+    assert sizes(guest) == (6, 12, 16)
+    guest.advance(2.0)
+    assert sizes(guest) == (6, 16, 16)
+    assert (guest.report().order, guest.report().cpu, guest.report().ram) == ("1", Answer(), Answer())
+    assert guest.next_at() is None
+
+
+def test_what_the_guest_cannot_move_stays_and_goes_when_it_can() -> None:
+    guest = started(Temper(keeps=3 * GIB // 2))
+    guest.obey(SetSize("1", 4, 4 * GIB, 60.0), 1.0)
+    guest.advance(50.0)
+    assert sizes(guest) == (4, 5.5, 4)
+    assert guest.report().ram.progress == "Changing"
+    guest.advance(61.0)
+    assert guest.report().ram == Answer("Partial", f"the guest keeps {3 * GIB // 2} bytes that it cannot move")
+    guest.temper.keeps = 0
+    guest.advance(62.0)
+    assert (sizes(guest), guest.report().ram) == ((4, 4, 4), Answer())
+
+
+def test_a_vcpu_that_is_kept_is_made_up_for_by_another() -> None:
+    guest = started(Temper(pinned={3}))
+    guest.obey(SetSize("1", 2, 8 * GIB), 1.0)
+    guest.advance(2.0)
+    assert guest.cpus.slots == {0, 3}
+    assert guest.report().cpu == Answer()
+
+
+def test_the_boot_cpu_cannot_go() -> None:
+    guest = started(Temper(pinned={2}))
+    guest.obey(SetSize("1", 1, 8 * GIB), 1.0)
+    guest.advance(2.0)
+    assert guest.cpus.slots == {0, 2}
+    why = "the guest keeps vcpu-2-0-0: the device is busy (ACPI status 130)"
+    assert guest.report().cpu == Answer("Partial", why)
+
+
+def test_a_silent_guest_is_waited_for_and_a_reset_ends_what_it_was_asked() -> None:
+    guest = started(Temper(silent={3}))
+    guest.obey(SetSize("1", 1, 8 * GIB, 60.0), 1.0)
+    guest.advance(61.0)
+    assert guest.vcpus == 4
+    guest.advance(62.0)
+    assert guest.cpus.slots == {0, 3}
+    assert guest.report().cpu.progress == "Partial"
+    guest.reset(70.0)
+    assert guest.cpus.slots == {0}
+
+
+def test_a_failing_plug_is_counted_and_tried_again_when_told_so() -> None:
+    guest = started(Temper(cpu_failures=2, ram_failures=1))
+    order = SetSize("1", 5, 16 * GIB)
+    guest.obey(order, 1.0)
+    guest.advance(2.0)
+    assert guest.report().cpu == Answer("Failed", "QEMU refuses device_add: cannot plug vcpu-4-0-0", 1)
+    assert guest.report().ram == Answer("Failed", "QEMU refuses qom-set: Cannot allocate memory", 1)
+    for second in (2.0, 3.0):
+        guest.obey(order, second)
+        guest.advance(second + 1)
+    assert (guest.report().cpu, guest.report().ram) == (Answer(failures=2), Answer(failures=1))
+    assert sizes(guest) == (5, 16, 16)
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        (8 * GIB + MIB, "QEMU refuses qom-set: 'requested-size' has to be multiples of 'block-size'"),
+        (17 * GIB, "QEMU refuses qom-set: 'requested-size' cannot exceed the memory backend size"),
+        (3 * GIB, "the machine always has 4294967296 bytes"),
+    ],
+)
+def test_sizes_that_cannot_be(memory: int, message: str) -> None:
+    guest = started()
+    guest.obey(SetSize("1", 20, memory), 1.0)
+    guest.advance(5.0)
+    assert guest.report().ram == Answer("Failed", message, 1)
+    assert guest.report().cpu == Answer("Failed", "no free slot: all 16 vCPUs of the machine are in use", 1)
+    assert sizes(guest) == (16, 8, 8)
+
+
+def test_a_reset_drops_elastic_memory_for_seconds() -> None:
+    guest = started()
+    guest.reset(10.0)
+    assert (sizes(guest), guest.report().resets) == ((4, 4, 8), 1)
+    guest.advance(14.9)
+    assert sizes(guest) == (4, 4, 8)
+    guest.advance(16.0)
+    assert sizes(guest) == (4, 8, 8)
+
+
+def test_a_guest_without_agent_or_driver() -> None:
+    guest = started(Temper(has_agent=False, takes_memory=False))
+    guest.obey(SetSize("1", 5, 16 * GIB), 1.0)
+    guest.advance(99.0)
+    assert (sizes(guest), guest.report().vcpus_online) == ((5, 8, 16), None)
+    lazy = started(Temper(onlines=False))
+    lazy.obey(SetSize("1", 5, 8 * GIB), 1.0)
+    lazy.advance(2.0)
+    assert (lazy.report().vcpus, lazy.report().vcpus_online) == (5, 4)
+
+
+def test_power_down_minds_the_grace_period() -> None:
+    for takes, end in ((2.0, 3.0), (None, 31.0)):
+        guest = started(Temper(shutdown_s=takes))
+        guest.obey(PowerDown(), 1.0)
+        guest.advance(end - 0.1)
+        assert guest.state == "Running"
+        guest.advance(end)
+        assert guest.report() == Report(run_state="Ended", exit_code=0)
+
+
+class Pods:
+    """As much of a cluster as a launcher needs."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Json] = {}
+        self.patches: list[Json] = []
+
+    def add(self, name: str, ip: str = "10.0.0.1", **machine: Any) -> None:
+        note = msgspec.json.encode(msgspec.structs.replace(MACHINE, **machine)).decode()
+        status = {"phase": "Running", "podIP": ip, "containerStatuses": [{"name": "compute", "ready": True}]}
+        self.pods[name] = {
+            "metadata": {"name": name, "uid": f"uid-{name}", "annotations": {names.MACHINE: note}},
+            "status": status,
+        }
+
+    async def get(self, _ref: Any, _namespace: str, name: str) -> bytes:
+        if name not in self.pods:
+            raise NotFound(Status(code=404))
+        return msgspec.json.encode(self.pods[name])
+
+    async def patch(self, _ref: Any, _namespace: str, name: str, patch: Json, **_: Any) -> bytes:
+        self.patches.append(patch)
+        self.pods[name]["status"] |= patch["status"]
+        return b""
+
+
+async def followed(launchers: SimLaunchers, pod: str, seen: list[Report]) -> None:
+    async with launchers.open("default", pod) as link:
+        async for report in link.reports():
+            seen.append(report)  # noqa: PERF401 what was seen counts even if the line breaks
+
+
+def test_a_line_tells_every_change_at_its_time() -> None:
+    async def story() -> None:
+        pods, clock = Pods(), SimClock()
+        pods.add("db")
+        launchers, seen = SimLaunchers(pods, clock), []  # type: ignore[var-annotated, arg-type]
+        task = asyncio.create_task(followed(launchers, "db", seen))
+        await clock.sleep(1)
+        async with launchers.open("default", "db") as link:
+            await link.order(SetSize("1", 6, 8 * GIB))
+        await clock.sleep(1)
+        told = [(r.run_state, r.vcpus, r.cpu.progress) for r in seen]
+        assert told == [
+            ("Starting", 4, "Settled"),
+            ("Running", 4, "Settled"),
+            ("Running", 4, "Changing"),
+            ("Running", 5, "Changing"),
+            ("Running", 6, "Settled"),
+        ]
+        await launchers.crash("default", "db")
+        await task
+        assert seen[-1].run_state == "Ended"
+        (patch,) = pods.patches
+        terminated = patch["status"]["containerStatuses"][0]["state"]["terminated"]
+        assert (patch["status"]["phase"], terminated["exitCode"]) == ("Failed", 139)
+        with pytest.raises(HypervisorGone, match="does not run"):
+            await followed(launchers, "db", seen)
+
+    run(story())
+
+
+def test_a_line_breaks_and_the_machine_goes_on() -> None:
+    async def story() -> None:
+        pods, clock = Pods(), SimClock()
+        pods.add("db")
+        launchers, seen = SimLaunchers(pods, clock), []  # type: ignore[var-annotated, arg-type]
+        task = asyncio.create_task(followed(launchers, "db", seen))
+        await clock.sleep(1)
+        async with launchers.open("default", "db") as link:
+            await link.order(SetSize("1", 8, 8 * GIB))
+        launchers.cut("default", "db", restarted=True)
+        with pytest.raises(HypervisorGone, match="broke"):
+            await task
+        seen.clear()
+        asyncio.get_running_loop().call_later(1, task.cancel)
+        again = asyncio.create_task(followed(launchers, "db", seen))
+        await clock.sleep(5)
+        assert [(r.order, r.vcpus) for r in seen] == [("", 4)]
+        again.cancel()
+        with pytest.raises(HypervisorGone, match="there is no pod other"):
+            await followed(launchers, "other", seen)
+
+    run(story())
+
+
+def test_a_machine_moves_with_the_time_its_memory_takes() -> None:
+    async def story() -> None:
+        pods, clock = Pods(), SimClock()
+        pods.add("from")
+        pods.add("to", "10.0.0.2", incoming=True)
+        launchers = SimLaunchers(pods, clock, Temper(bandwidth=128 * MIB))  # type: ignore[arg-type]
+        seen: dict[str, list[Report]] = {"from": [], "to": []}
+        tasks = [asyncio.create_task(followed(launchers, pod, told)) for pod, told in seen.items()]
+        await clock.sleep(1)
+        async with launchers.open("default", "to") as link:
+            await link.order(Listen("tcp:0.0.0.0:4444"))
+        async with launchers.open("default", "from") as link:
+            await link.order(MigrateTo("tcp:10.0.0.2:4444"))
+        await clock.sleep(63.9)
+        assert seen["from"][-1].move.state == "Active"
+        await clock.sleep(0.2)
+        move = seen["from"][-1].move
+        assert (seen["from"][-1].run_state, move.state, move.total_ms) == ("Migrated", "Completed", 64_000)
+        arrived = seen["to"][-1]
+        assert (arrived.run_state, arrived.vcpus, arrived.memory) == ("Running", 4, 8 * GIB)
+        for task in tasks:
+            task.cancel()
+
+    run(story())
