@@ -1,4 +1,7 @@
-"""A FlexVM with everything filled in that its author left out, as KubeVirt's webhooks fill it in."""
+"""A FlexVM with everything filled in that its author left out, as KubeVirt's webhooks fill it in.
+
+Bounds give way to the size: a machine that is wanted bigger than its maximum has a higher one from its next start.
+"""
 
 from typing import Final
 
@@ -109,18 +112,18 @@ def default_max_sockets(topology: tuple[int, int, int], settings: Settings) -> i
 
 def _max_sockets(cpu: Cpu, topology: tuple[int, int, int], settings: Settings, *, is_fixed: bool) -> int:
     if cpu.max_sockets:
-        return cpu.max_sockets
+        return max(cpu.max_sockets, topology[0])
     return topology[0] if is_fixed else default_max_sockets(topology, settings)
 
 
 def _max_memory(domain: Domain, memory: int, settings: Settings, *, is_fixed: bool) -> int:
     if domain.memory.max_guest is not None:
-        return domain.memory.max_guest.value
+        return max(domain.memory.max_guest.value, memory)
     return memory if is_fixed else max(memory, settings.max_guest or memory * settings.max_hotplug_ratio)
 
 
 def _min_memory(memory: Memory, guest: int, most: int) -> int:
-    return memory.min_guest.value if memory.min_guest is not None else default_min(guest, most)
+    return default_min(guest, most) if memory.min_guest is None else min(memory.min_guest.value, guest)
 
 
 def _added(memory: Memory) -> int:
