@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -28,6 +29,9 @@ from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster, Ref
 from flexlet.ports.machineend import MachineEnd
 
+Addition = Callable[[Wiring], list[Part]]
+"""Wires up another controller beside this one; what it returns runs beside the parts of the wiring."""
+Metrics = Callable[[], str]
 FOLLOWS: Final = (names.NODE_SIZES, refs.NODES, refs.PODS)
 _INSTALLED: Final = {
     "20-nodesize.yaml": Ref("apiextensions.k8s.io", "v1", "customresourcedefinitions"),
@@ -64,25 +68,30 @@ def add_nodesizes(
     ]
 
 
-async def controllers(cluster: Cluster, clock: Clock, options: Options) -> None:
-    """Run the controller until cancelled, as the one that leads if a lease is asked for."""
+async def controllers(cluster: Cluster, clock: Clock, options: Options, others: Sequence[Addition] = ()) -> None:
+    """Run the controllers until cancelled, as the process that leads if a lease is asked for."""
     await require_kind(cluster)
     if not options.lease_namespace:
-        await _run(nodesize_loop(cluster, clock, options))
+        await _run(nodesize_loop(cluster, clock, options, others=others))
         return
     leader = Leadership(cluster, clock, options.lease_namespace, names.LEASE, options.identity)
     try:
-        await leader.run(lambda: _run(nodesize_loop(cluster, clock, options)))
+        await leader.run(lambda: _run(nodesize_loop(cluster, clock, options, others=others)))
     finally:
         await leader.release()
 
 
 def nodesize_loop(
-    cluster: Cluster, clock: Clock, options: Options | None = None, opening: Opening | None = None
+    cluster: Cluster,
+    clock: Clock,
+    options: Options | None = None,
+    opening: Opening | None = None,
+    others: Sequence[Addition] = (),
 ) -> list[Part]:
     """Everything to run side by side, on feeds of its own."""
     wiring = Wiring(cluster, clock)
     beside = add_nodesizes(wiring, cluster, clock, options, opening)
+    beside += [part for add in others for part in add(wiring)]
     return [*wiring.parts(), *beside]
 
 
@@ -92,20 +101,25 @@ async def run_controllers(
     options: Options,
     listen: tuple[str, int] | None = None,
     ready: Callable[[str], None] = lambda _: None,
+    others: Mapping[Addition, Metrics] = MappingProxyType({}),
 ) -> None:
-    """Run until SIGINT or SIGTERM; `ready` is told where metrics are, if anywhere."""
+    """Run until SIGINT or SIGTERM; `ready` is told where metrics are, if anywhere.
+
+    `others` are led and stopped together with this controller, and their metrics are on the same page.
+    """
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await require_kind(cluster)
-    pages = {"/metrics": lambda: exposition.render(options.tally), "/healthz": lambda: "ok"}
+    counts: list[Metrics] = [lambda: exposition.render(options.tally), *others.values()]
+    pages = {"/metrics": lambda: "".join(each() for each in counts), "/healthz": lambda: "ok"}
     async with contextlib.AsyncExitStack() as stack:
         place = ""
         if listen is not None:
             place = f"{listen[0]}:{await stack.enter_async_context(metricspage.serving(*listen, pages))}"
         ready(place)
         async with asyncio.TaskGroup() as group:
-            work = group.create_task(controllers(cluster, clock, options))
+            work = group.create_task(controllers(cluster, clock, options, tuple(others)))
             await stop.wait()
             work.cancel()
 
