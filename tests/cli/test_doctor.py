@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Api, Command
+from tests.cli.conftest import Api, Command, until
 
 from flexlet.adapters.kube import kubeconfig
+from flexlet.apps import nodesize
 from flexlet.cli.doctor import lines
 from flexlet.cli.main import run
+from flexlet.core import refs
 from flexlet.core.doctor import Finding
+from flexlet.core.nodesize import names
+from flexlet.ports.cluster import Ref
 
 CHECKS = ["python", "privileges", "cgroups", "hot plug", "containers", "machines", "cluster", "node sizes"]
 
@@ -51,3 +55,20 @@ def test_a_cluster_that_is_not_there(
 def test_advice_stands_below_its_line() -> None:
     found = [Finding("python", "ok", "3.11.7"), Finding("hot plug", "warn", "2 CPUs", "do this")]
     assert lines(found) == ["ok    python    3.11.7", "warn  hot plug  2 CPUs", "                do this"]
+
+
+def test_what_is_in_the_way_of_balloons(api: Api, flexlet: Command) -> None:
+    """Looked at where NodeSizes are known."""
+    api.do(nodesize.install)
+    until(lambda: "the cluster knows NodeSize" in flexlet("doctor")[1])
+    quota = {"metadata": {"name": "all"}, "spec": {"hard": {"cpu": "8"}}}
+    sized.create(Ref("", "v1", "resourcequotas"), quota, names.NAMESPACE)
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    daemons = {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": labels}, "template": template}}
+    sized.create(Ref(*refs.DAEMON_SETS), daemons, "default")
+    code, printed, _ = flexlet("doctor", "-o", "json")
+    found = {one["check"]: (one["level"], one["found"]) for one in json.loads(printed)}
+    assert code == 0
+    assert found["balloons"] == ("warn", "limited by ResourceQuota all")
+    assert found["start-up taint"] == ("ok", "not tolerated by default/d")

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -14,16 +14,18 @@ from flexlet.adapters.image import tools
 from flexlet.adapters.kube import kubeconfig as config
 from flexlet.adapters.kube.client import HttpCluster
 from flexlet.adapters.sysfs.reader import SysfsHost
-from flexlet.api.status import ApiError, NotFound
-from flexlet.core import doctor
+from flexlet.api import decode
+from flexlet.api.status import ApiError, Forbidden, NotFound
+from flexlet.core import doctor, refs
 from flexlet.core.doctor import Finding, Purpose
 from flexlet.core.machine import discovery, sources
-from flexlet.core.nodesize import names
+from flexlet.core.nodesize import hindrances, names
 from flexlet.errors import ConfigError, FlexletError
 from flexlet.ports.cluster import Ref
 
 KVM: Final = Path("/dev/kvm")
 PATIENCE_S: Final = 5.0
+T = TypeVar("T")
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -82,9 +84,11 @@ async def _cluster(path: Path | None, purposes: Sequence[Purpose]) -> list[Findi
     try:
         async with HttpCluster(credentials) as cluster:
             found = msgspec.json.decode(await cluster.read("/version"), type=_Version)
+            knows_sizes = await _knows_sizes(cluster)
             return [
                 doctor.cluster(server, found.git_version, (_number(found.major), _number(found.minor))),
-                doctor.node_sizes(await _knows_sizes(cluster)),
+                doctor.node_sizes(knows_sizes),
+                *(await _balloons(cluster) if knows_sizes else ()),
             ]
     except (ApiError, msgspec.DecodeError) as error:
         return [doctor.unreachable(server, str(error))]
@@ -96,6 +100,23 @@ async def _knows_sizes(cluster: HttpCluster) -> bool:
     except NotFound:
         return False
     return True
+
+
+async def _balloons(cluster: HttpCluster) -> list[Finding]:
+    """What would be in their way; those who may not look are not told."""
+    try:
+        ranges = await _read(cluster, "limitranges", hindrances.LimitRange)
+        quotas = await _read(cluster, "resourcequotas", hindrances.ResourceQuota)
+        daemons = (await cluster.list(Ref(*refs.DAEMON_SETS))).items
+    except Forbidden:
+        return []
+    shut_out = hindrances.shut_out(decode.from_json(raw, hindrances.DaemonSet) for raw in daemons)
+    return [doctor.balloons(hindrances.limiting(ranges, quotas)), doctor.starting(shut_out)]
+
+
+async def _read(cluster: HttpCluster, plural: str, kind: type[T]) -> list[T]:
+    found = await cluster.list(Ref("", "v1", plural), names.NAMESPACE)
+    return [decode.from_json(raw, kind) for raw in found.items]
 
 
 def _number(text: str) -> int:

@@ -128,5 +128,24 @@ def node_sizes(known: bool) -> Finding:
     return Finding("node sizes", "warn", "the cluster does not know NodeSize", advice)
 
 
+def balloons(limiting: Sequence[str]) -> Finding:
+    """Whether something in their namespace may refuse balloons their size."""
+    if not limiting:
+        return Finding("balloons", "ok", "nothing in their namespace is in their way")
+    advice = (
+        "an inflate may be refused by it; exempt the namespace, or give a quota a scope of PriorityClass,"
+        " or keep balloons elsewhere (--balloon-namespace)"
+    )
+    return Finding("balloons", "warn", f"limited by {', '.join(limiting)}", advice)
+
+
+def starting(shut_out: Sequence[str]) -> Finding:
+    """Who does not run on a node that waits for its balloon."""
+    if not shut_out:
+        return Finding("start-up taint", "ok", "every DaemonSet tolerates flexlet.io/balloon-pending")
+    advice = "if nodes register with flexlet.io/balloon-pending, these come when the balloon has its size"
+    return Finding("start-up taint", "ok", f"not tolerated by {', '.join(shut_out)}", advice)
+
+
 def _needed(purpose: Purpose, purposes: Sequence[Purpose]) -> Level:
     return "fail" if purpose in purposes else "warn"
