@@ -1,6 +1,7 @@
 """``flexlet doctor``: this host is what it is; the cluster's part and the form can be known."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,19 @@ def test_advice_stands_below_its_line() -> None:
     assert lines(found) == ["ok    python    3.11.7", "warn  hot plug  2 CPUs", "                do this"]
 
 
-def test_what_is_in_the_way_of_balloons(api: Api, flexlet: Command) -> None:
-    """Looked at where NodeSizes are known."""
+@pytest.fixture
+def sized(api: Api, flexlet: Command) -> Iterator[Api]:
+    """A cluster that knows NodeSizes, for one test."""
     api.do(nodesize.install)
     until(lambda: "the cluster knows NodeSize" in flexlet("doctor")[1])
+    yield api
+    api.delete(Ref("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "nodesizes.flexlet.io")
+    until(lambda: "the cluster does not know NodeSize" in flexlet("doctor")[1])
+
+
+def test_what_is_in_the_way_of_balloons(sized: Api, flexlet: Command) -> None:
+    """Looked at where NodeSizes are known."""
+    assert "ok    balloons        nothing in their namespace is in their way\n" in flexlet("doctor")[1]
     quota = {"metadata": {"name": "all"}, "spec": {"hard": {"cpu": "8"}}}
     sized.create(Ref("", "v1", "resourcequotas"), quota, names.NAMESPACE)
     labels = {"app": "d"}
