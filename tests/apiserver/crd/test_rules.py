@@ -50,6 +50,8 @@ def evaluated(text: str, **variables: Any) -> Any:
         ("timestamp('2024-01-02T00:00:00Z') - timestamp('2024-01-01T00:00:00Z') == duration('24h')", True),
         ("'%s has %d'.format(['a', 2])", "a has 2"),
         ("quantity('1Gi').isGreaterThan(quantity('1G'))", True),
+        ("quantity('8193Mi').isInteger() && quantity('8193Mi').asInteger() % 2097152 == 1048576", True),
+        ("quantity('1500m').isInteger()", False),
         ("optional.none().orValue(3)", 3),
         ("{'a': {}}.?a.?b.hasValue()", False),
         ("type(1) == int && type('') != int", True),
@@ -67,6 +69,7 @@ def test_an_expression_has_a_value(text: str, value: Any) -> None:
     [
         ("1 / 0", "division by zero"),
         ("1 % 0", "modulus by zero"),
+        ("quantity('1.5').asInteger()", "cannot convert value to integer"),
         ("9223372036854775807 + 1", "integer overflow"),
         ("[1][1]", "index out of bounds: 1"),
         ("{'a': 1}['b']", "no such key: b"),

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from flexlet.api import addresses, gotext
 from flexlet.api.age import parse as parse_time
-from flexlet.api.quantity import Quantity
+from flexlet.api.quantity import MAX_INT64, NANO, Quantity
 from flexlet.api.quantity import parse as parse_quantity
 from flexlet.apiserver.crd.cel.operators import whole
 from flexlet.apiserver.crd.cel.values import NO_OVERLOAD, CelError, Duration, Optional, duration, type_of
@@ -114,6 +114,19 @@ def compared(left: Any, right: Any) -> int:
     if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
         raise CelError(NO_OVERLOAD)
     return int(left > right) - int(left < right)
+
+
+def is_integer(amount: Any) -> bool:
+    """Whether a quantity is a whole number that fits into 64 bits."""
+    count, rest = divmod(typed(amount, Quantity).nano, NANO)
+    return not rest and abs(count) <= MAX_INT64
+
+
+def as_integer(amount: Any) -> int:
+    """A quantity as a whole number, if it is one."""
+    if not is_integer(amount):
+        raise CelError("cannot convert value to integer")
+    return int(amount.value)
 
 
 def to_url(text: Any) -> str:

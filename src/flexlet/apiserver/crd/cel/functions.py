@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 
 from flexlet.api import gotext
 from flexlet.apiserver.crd.cel.conversions import (
+    as_integer,
     compared,
     ip_address,
+    is_integer,
     or_value,
     part_of,
     size_of,
@@ -86,6 +88,8 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "isGreaterThan": lambda left, right: compared(left, right) > 0,
     "isLessThan": lambda left, right: compared(left, right) < 0,
     "compareTo": compared,
+    "isInteger": is_integer,
+    "asInteger": as_integer,
     "getFullYear": lambda time: typed(time, datetime).year,
     "getMonth": lambda time: typed(time, datetime).month - 1,
     "getDate": lambda time: typed(time, datetime).day,
