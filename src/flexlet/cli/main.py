@@ -29,8 +29,8 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "Keep the nodes of any cluster as big as their NodeSizes say.",
     ),
     "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
-    "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node or a pod."),
-    "explain": ("flexlet.cli.explain", "explain", "Tell why a pod or a node is as it is."),
+    "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node, a pod or a VM."),
+    "explain": ("flexlet.cli.explain", "explain", "Tell why a pod, a node or a VM is as it is."),
     "print-manifests": (
         "flexlet.cli.manifests",
         "print_manifests",

@@ -4,8 +4,6 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-import msgspec
-
 from flexlet.api import age, decode
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
@@ -25,7 +23,6 @@ from flexlet.ports.cluster import EVENTS, NODES, PODS, Cluster, Ref
 
 NODE_SIZES: Final = Ref(*names.NODE_SIZES)
 _NOT_ALLOWED: Final = re.compile(r'User ".*" cannot ')
-FLEX_VMS: Final = Ref("vm.flexlet.io", "v1alpha1", "flexvms")
 
 T = TypeVar("T")
 
@@ -51,15 +48,6 @@ async def node_details(cluster: Cluster, name: str) -> NodeDetails:
 async def pod_sizes(cluster: Cluster, namespace: str) -> list[PodSizes]:
     """The pods of a namespace, or all."""
     return pods.of_pods(await listed(cluster, PODS, Pod, namespace))
-
-
-async def vms(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
-    """The FlexVMs of a namespace, or all; ConfigError where the kind is not known."""
-    try:
-        listing = await cluster.list(FLEX_VMS, namespace)
-    except NotFound:
-        raise ConfigError("this cluster has no kind FlexVM (vm.flexlet.io/v1alpha1), so it has no VMs") from None
-    return [msgspec.json.decode(item) for item in listing.items]
 
 
 async def get_node(cluster: Cluster, name: str) -> Node:
@@ -110,10 +98,15 @@ async def resize_pod(cluster: Cluster, namespace: str, name: str, body: dict[str
     try:
         await cluster.patch(PODS, namespace, name, body, kind="strategic", subresource="resize")
     except (Invalid, Forbidden) as error:
-        if _NOT_ALLOWED.search(str(error)):
-            raise
-        return Outcome("Refused", error.reason, str(error))
+        return refusal(error)
     return None
+
+
+def refusal(error: Invalid | Forbidden) -> Outcome:
+    """What the API refuses, as the end of a wish; who may not even ask gets the error."""
+    if _NOT_ALLOWED.search(str(error)):
+        raise error
+    return Outcome("Refused", error.reason, str(error))
 
 
 async def node_events(cluster: Cluster, name: str) -> list[Event]:

@@ -1,29 +1,49 @@
-from typing import Any
+"""Machines as rows."""
 
-from flexlet.core.sizes.vms import rows
+from tests.core.sizes.vmkit import vm
 
-
-def vm(name: str, cpu: dict[str, Any], memory: str | None = None, **resize: str) -> dict[str, Any]:
-    domain: dict[str, Any] = {"cpu": cpu} | ({"memory": {"guest": memory}} if memory else {})
-    return {
-        "metadata": {"namespace": "team", "name": name},
-        "spec": {"template": {"spec": {"domain": domain}}},
-        "status": {"resize": resize} if resize else {},
-    }
+from flexlet.api import decode
+from flexlet.core.sizes.vms import of_vm, of_vms, rows
+from flexlet.core.vm.objects import FlexVM
 
 
-def test_machines_are_shown_by_name() -> None:
-    """Sockets, cores and threads multiply, unless vcpus says it shortly; what is not said is a stroke."""
-    found = rows(
-        [
-            vm("b", {"sockets": 2, "cores": 3}, "4Gi", phase="PodDeferred", message="no room"),
-            vm("a", {"vcpus": 5}, phase="Idle"),
-            vm("c", {}, "1Gi"),
-        ]
+def test_machines_are_shown_by_name_with_what_is_and_what_shall_be() -> None:
+    """A machine that nobody has looked at shows what it will have."""
+    grows = vm(
+        domain={"cpu": {"sockets": 4, "cores": 2}, "memory": {"guest": "16Gi"}},
+        pod={"desired": {"cpu": "800m", "memory": "16760Mi"}, "allocated": {"cpu": "800m", "memory": "8552Mi"}},
+        resize={"phase": "PodDeferred", "message": "node n1 has no room"},
     )
+    new = vm("new", {"cpu": {"vcpus": 3}, "memory": {}}, printableStatus="", pod=None, memory=None, nodeName="")
+    new = decode.from_value({**decode.to_value(new), "status": {}}, FlexVM)
+    found = rows(of_vms([grows, new, vm("idle")]))
     assert found == [
-        ("NAMESPACE", "NAME", "VCPUS", "MEMORY", "RESIZE"),
-        ("team", "a", "5", "-", "Idle"),
-        ("team", "b", "6", "4Gi", "PodDeferred: no room"),
-        ("team", "c", "1", "1Gi", "-"),
+        ("NAME", "STATUS", "NODE", "VCPUS", "MEMORY", "POD CPU", "POD MEMORY", "RESIZE"),
+        (
+            *("db", "Running", "n1", "4 -> 8", "8Gi -> 16Gi", "0.8", "8.352Gi -> 16.37Gi"),
+            "PodDeferred: node n1 has no room",
+        ),
+        ("idle", "Running", "n1", "4", "8Gi", "0.4", "8.32Gi", "Idle"),
+        ("new", "Unknown", "-", "3", "0", "-", "-", "Idle"),
     ]
+    assert [row[:3] for row in rows(of_vms([vm()]), everywhere=True)] == [
+        ("NAMESPACE", "NAME", "STATUS"),
+        ("default", "db", "Running"),
+    ]
+
+
+def test_one_for_programs() -> None:
+    found = decode.to_value(of_vm(vm(resize={"phase": "Done"})))
+    pod = {"cpu": "400m", "memory": "8520Mi"}
+    assert found == {
+        "namespace": "default",
+        "name": "db",
+        "status": "Running",
+        "node": "n1",
+        "vcpus": {"now": 4, "wanted": 4},
+        "memory": {"now": "8Gi", "wanted": "8Gi"},
+        "pod": {"name": "virt-launcher-db", "desired": pod, "allocated": pod, "actual": pod},
+        "phase": "Done",
+        "message": "",
+        "conditions": (),
+    }

@@ -15,15 +15,18 @@ from flexlet.cli.output import columns, output_option, print_json, print_lines
 @kubeconfig_option
 @output_option
 def vms(namespace: str, everywhere: bool, kubeconfig: str | None, output: str) -> None:
-    """Show how big virtual machines (FlexVM) are and how far their resizes have come."""
-    from flexlet.cli import reading
-    from flexlet.core.sizes.vms import rows
+    """Show how big virtual machines (FlexVM) are, and how far their resizes have come.
+
+    An arrow leads from what is to what is wanted: of the guest, and of the requests of its launcher pod.
+    """
+    from flexlet.cli import reading, vmreading
+    from flexlet.core.sizes.vms import of_vms, rows
 
     where = "" if everywhere else namespace
-    found = asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: reading.vms(cluster, where)))
+    found = of_vms(asyncio.run(reading.of_cluster(kubeconfig, lambda cluster: vmreading.vms(cluster, where))))
     if output == "json":
         print_json(found)
     elif not found:
         click.echo(f"there are no VMs{'' if everywhere else f' in namespace {namespace}'}", err=True)
     else:
-        print_lines(columns(rows(found)))
+        print_lines(columns(rows(found, everywhere=everywhere)))

@@ -40,7 +40,7 @@ class QuantityType(click.ParamType["Quantity"]):
 
 @click.group()
 def resize() -> None:
-    """Ask for another size of a node or a pod; nothing restarts, nothing is killed to make room."""
+    """Ask for another size of a node, a pod or a VM; nothing restarts, nothing is killed to make room."""
 
 
 def common_options(function: _Function) -> _Function:
