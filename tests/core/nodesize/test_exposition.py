@@ -1,8 +1,10 @@
 """Metrics: the names of balloon.md §11, as Prometheus reads them."""
 
+import pytest
 from tests.core.nodesize.worlds import NOW, amounts, balloon, node, pod, scene, size
 
-from flexlet.api import age
+from flexlet.api import age, decode
+from flexlet.api.pod import Pod
 from flexlet.core.nodesize import exposition, sizes
 from flexlet.core.nodesize.decider import NodeSizeDecider
 from flexlet.core.nodesize.objects import BalloonSizes, NodeSizeStatus, Progress
@@ -69,3 +71,20 @@ def test_a_pod_that_its_node_killed_after_an_inflate_is_counted_once() -> None:
         decider.fold(pod("a", 1, 1, phase="Failed", reason="Preempting"))
     decider.fold(pod("b", 1, 1, phase="Failed", reason="OutOfcpu"))
     assert decider.tally.victims == {"n1": 1}
+
+
+@pytest.mark.parametrize(("later_s", "victims"), [(-3600, 0), (-2, 1), (29, 1), (3600, 0)])
+def test_who_was_killed_at_another_time_was_killed_for_somebody_else(later_s: float, victims: int) -> None:
+    tally = Tally()
+    has = amounts(3, 12)
+    asked = Progress(resource="cpu", direction="Inflate", result="Pending", since=age.format_micro(NOW))
+    stage = scene(amounts(7, 12), balloon(has, has), workload=amounts(5, 20))
+    tally.looked(stage, NodeSizeStatus(progress=(asked,)), NOW)
+    killed = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "lastTransitionTime": age.format_seconds(NOW + later_s),
+    }
+    seen = pod("a", 1, 1, phase="Failed", reason="Preempting", conditions=[killed])
+    tally.pod_seen(decode.from_json(seen.raw, Pod))
+    assert tally.victims.total() == victims

@@ -13,6 +13,9 @@ from flexlet.core.nodesize.scene import Scene
 
 BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0)
 _PREEMPTED: Final = "Preempting"
+_UNDER_WAY: Final = frozenset({"Pending", "Deferred"})
+_BLAME_S: Final = 30.0
+"""Whoever is killed this close to an inflate may have been killed for it."""
 
 
 class Histogram:
@@ -56,6 +59,8 @@ class Tally:
         self.overcommitted[name] = any(scene.workload[r] > scene.effective[r] for r in sizes.RESOURCES)
         if _is_true(status, "Drifted") and not _is_true(scene.size.status, "Drifted"):
             self.drifts[name] += 1
+        if any(r.direction == "Inflate" and r.result in _UNDER_WAY for r in status.progress):
+            self._inflated[name] = now
         self._count_missing(name, _is_true(status, "BalloonMissing"), now)
 
     def ended(self, name: str, records: Iterable[Progress], now: float) -> None:
@@ -69,10 +74,13 @@ class Tally:
 
     def pod_seen(self, pod: Pod) -> None:
         """A workload was seen; one that its node killed to make room is somebody's victim."""
-        if pod.status.reason == _PREEMPTED and pod.spec.node_name in self._inflated:
-            if pod.metadata.uid not in self._killed:
-                self.victims[pod.spec.node_name] += 1
-            self._killed.add(pod.metadata.uid)
+        node, uid = pod.spec.node_name, pod.metadata.uid
+        if pod.status.reason != _PREEMPTED or node not in self._inflated or uid in self._killed:
+            return
+        killed = _killed_at(pod)
+        if killed is None or abs(killed - self._inflated[node]) <= _BLAME_S:
+            self.victims[node] += 1
+            self._killed.add(uid)
 
     def forget(self, name: str) -> None:
         """A node is no longer sized."""
@@ -85,6 +93,12 @@ class Tally:
             self.missing[name] = self.missing.get(name, 0.0) + max(0.0, now - since)
         if is_missing:
             self._missing_since[name] = now
+
+
+def _killed_at(pod: Pod) -> float | None:
+    """When its node decided against a pod, if that is told."""
+    told = (c.last_transition_time for c in pod.status.conditions if c.type == "DisruptionTarget")
+    return next((age.parse(at).timestamp() for at in told if at), None)
 
 
 def _is_true(status: NodeSizeStatus, kind: str) -> bool:
