@@ -39,6 +39,11 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "doctor": ("flexlet.cli.doctor", "doctor", "Check this host and the cluster, and say what to do."),
     "demo": ("flexlet.cli.demo", "demo", "See it work on a real machine, step by step."),
+    "vm-launcher": (
+        "flexlet.cli.vmlauncher",
+        "vm_launcher",
+        "Run a virtual machine in a pod; used by launcher pods.",
+    ),
     "lab": ("flexlet.cli.lab", "lab", "Machines to try things on: plug and unplug."),
 }
 

@@ -16,8 +16,9 @@ from flexlet.errors import HypervisorError
 class CpuStarts:
     """The starts of one run of one machine; no file means no limit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: int = EMULATED_STARTS) -> None:
         self._path = path
+        self._most = most
 
     def begin(self, cpus: int, accelerator: Accelerator) -> None:
         """A machine starts with that many CPUs."""
@@ -32,9 +33,9 @@ class CpuStarts:
         descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         try:
             os.write(descriptor, b".")
-            if os.fstat(descriptor).st_size > EMULATED_STARTS:
+            if os.fstat(descriptor).st_size > self._most:
                 raise HypervisorError(
-                    f"QEMU's emulator has started {EMULATED_STARTS} CPUs since the machine was switched on, and"
+                    f"QEMU's emulator has started {self._most} CPUs since the machine was switched on, and"
                     " cannot start more: stop the machine and start it again"
                 )
         finally:

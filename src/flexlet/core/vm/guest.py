@@ -102,10 +102,12 @@ class Listen(msgspec.Struct, frozen=True, tag="listen"):
 
 
 class AttachDevice(msgspec.Struct, frozen=True, tag="attachDevice"):
-    """Hand a device of the node (PCI address) to the guest; memory was locked for it before."""
+    """Hand a device of the node (PCI address) to the guest; its pod was made big enough for it before."""
 
     id: str
     pci_address: str
+    memlock: int = -1
+    """Bytes that QEMU may lock; -1: any amount."""
 
 
 Order = SetSize | PowerDown | MigrateTo | MigrateCancel | Listen | AttachDevice
