@@ -12,6 +12,8 @@ import yaml
 from flexlet.core.kubeletconfig import noderesizereading, reading
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
+from flexlet.core.vm import config
+from flexlet.core.vm.settings import Settings
 from flexlet.errors import ConfigError
 
 
@@ -36,6 +38,17 @@ def load_resize(path: Path | None) -> NodeResizeConfiguration:
         return NodeResizeConfiguration()
     document = _document(path, "a NodeResizeConfiguration file with --node-resize-config")
     return noderesizereading.read(document, str(path))
+
+
+def load_vms(path: Path | None) -> Settings:
+    """What holds for all virtual machines, of a file; the defaults without one.
+
+    Raises:
+        ConfigError: the file cannot be read, or what in it cannot work.
+    """
+    if path is None:
+        return Settings()
+    return config.read(_document(path, "a FlexletConfig file with --vm-config"), str(path))
 
 
 def _document(path: Path, wanted: str) -> Any:

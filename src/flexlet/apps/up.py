@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from flexlet import __version__
+from flexlet.adapters.sim.launcher import SimLaunchers
 from flexlet.apiserver.auth.kubeconfig import write_kubeconfig
 from flexlet.apiserver.joining import allow, node_kubeconfig
 from flexlet.apiserver.server import ApiServer, Settings, serving
-from flexlet.apps import nodesize, vmnode
+from flexlet.apps import nodesize, vmnode, vms
 from flexlet.apps.controllers import Wiring, add_workloads
 from flexlet.core import refs
 from flexlet.core.gates import parse_switches
@@ -26,6 +27,7 @@ from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
 from flexlet.core.lab.spec import MachineSpec
 from flexlet.core.nodesize.settings import Settings as BalloonSettings
 from flexlet.ports.clock import Clock
+from flexlet.ports.vmguest import GuestLinks
 
 if TYPE_CHECKING:
     from flexlet.apps.lab import Machine as LabMachine
@@ -108,7 +110,9 @@ async def cluster(
             if isinstance(nodes, Hollow) and nodes.count:
                 wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
             await nodesize.install(server.cluster)
+            await vms.install(server.cluster)
             sizing = nodesize.add_nodesizes(wiring, server.cluster, clock, _sizing(nodes))
+            sizing += vms.add_vms(wiring, clock, vms.Options(), _links(server, nodes, clock, kubeconfig))
             tasks = [group.create_task(part.run()) for part in (*wiring.parts(), *sizing)]
             async with _real_node(server, nodes, clock, progress, stop) as machine:
                 yield Running(server, machine)
@@ -131,6 +135,17 @@ def _sizing(nodes: Nodes) -> nodesize.Options:
     from flexlet.adapters.image.oci import PAUSE
 
     return nodesize.Options(settings=BalloonSettings(image=PAUSE))
+
+
+def _links(server: ApiServer, nodes: Nodes, clock: Clock, path: Path) -> GuestLinks:
+    """Launchers on hollow nodes are simulated; those of other nodes are real, also of nodes that join."""
+    from flexlet.adapters.kube import kubeconfig as config
+    from flexlet.adapters.vmlink.execlink import ExecLinks
+    from flexlet.adapters.vmlink.picked import PickedLinks
+
+    real = ExecLinks(lambda: config.load(path), "flexlet-up")
+    hollow = nodes.names if isinstance(nodes, Hollow) else ()
+    return PickedLinks(server.cluster, hollow, SimLaunchers(server.cluster, clock), real)
 
 
 def _fleet(hollow: Hollow, settings: Settings) -> Fleet:

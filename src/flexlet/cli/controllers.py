@@ -4,13 +4,16 @@ import asyncio
 import os
 import socket
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
 from flexlet.cli import address
 from flexlet.cli.announce import announce
 from flexlet.core.nodesize import names
+
+if TYPE_CHECKING:
+    from flexlet.core.vm.settings import Settings as VmSettings
 
 
 @click.command()
@@ -45,6 +48,13 @@ from flexlet.core.nodesize import names
     " InPlacePodVerticalScalingSchedulerPreemption is on in all components.",
 )
 @click.option("--autoscale", is_flag=True, help="Give nodes more for pods that wait, and take it back when idle.")
+@click.option("--vms/--no-vms", default=True, show_default=True, help="Look after FlexVMs too.")
+@click.option(
+    "--vm-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A FlexletConfig file: what holds for all virtual machines, under KubeVirt's keys.",
+)
+@click.option("--vm-image", default="", help="The image of launcher pods; it wins over the file's.")
 @click.option("--listen", default="", metavar="HOST:PORT", help="Serve /metrics and /healthz here.")
 @click.option("--verbose", "-v", is_flag=True, help="Log what is done.")
 def controllers(
@@ -58,10 +68,17 @@ def controllers(
     taint_while_resizing: bool,
     spares_victims: bool,
     autoscale: bool,
+    vms: bool,
+    vm_config: Path | None,
+    vm_image: str,
     listen: str,
     verbose: bool,
 ) -> None:
-    """Keep nodes as big as their NodeSizes say; Ctrl-C stops the controllers, sizes stay."""
+    """Keep nodes as big as their NodeSizes say, and virtual machines as FlexVMs do; Ctrl-C stops it, sizes stay.
+
+    Virtual machines are run in launcher pods, which are resized in place; with each of them a line is kept open
+    through the API server (pods/exec). One lease is for all.
+    """
     import logging
 
     import msgspec
@@ -69,6 +86,8 @@ def controllers(
     from flexlet.adapters.clock import SystemClock
     from flexlet.adapters.kube import incluster
     from flexlet.adapters.kube.client import HttpCluster
+    from flexlet.adapters.vmlink.execlink import ExecLinks
+    from flexlet.apps import vms as virtual
     from flexlet.apps.eventloop import new_loop
     from flexlet.apps.nodesize import Options, run_controllers
     from flexlet.core.nodesize.settings import ClusterFacts, Settings
@@ -90,14 +109,28 @@ def controllers(
         identity=f"{socket.gethostname()}_{os.getpid()}",
     )
 
+    machines = virtual.Options(settings=_vm_settings(vm_config, vm_image))
+
     def ready(metrics: str) -> None:
         hint = f"; metrics at http://{metrics}/metrics" if metrics else ""
         announce(f"flexlet controllers run{hint}")
 
     async def run() -> None:
         async with HttpCluster(incluster.found(kubeconfig), "flexlet-controllers") as cluster:
-            where = address.parse(listen) if listen else None
-            await run_controllers(cluster, SystemClock(), options, where, ready)
+            where, clock = address.parse(listen) if listen else None, SystemClock()
+            links = ExecLinks(lambda: incluster.found(kubeconfig), "flexlet-controllers")
+            looks_after = vms and await virtual.has_kinds(cluster)
+            others = {virtual.adding(clock, machines, links): machines.metrics} if looks_after else {}
+            await run_controllers(cluster, clock, options, where, ready, others)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())
+
+
+def _vm_settings(file: Path | None, image: str) -> "VmSettings":
+    import msgspec
+
+    from flexlet.adapters import kubeletconfig
+
+    settings = kubeletconfig.load_vms(file)
+    return msgspec.structs.replace(settings, image=image) if image else settings
