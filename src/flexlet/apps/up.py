@@ -58,6 +58,8 @@ class Vm(msgspec.Struct, frozen=True):
     gates: str = NODE_GATES
     resize: bytes = b""
     """A NodeResizeConfiguration, empty for none."""
+    has_vms: bool = False
+    """Whether it brings along what virtual machines in it need."""
 
 
 class Here(msgspec.Struct, frozen=True):
@@ -188,7 +190,7 @@ async def _vm(
         vm.resize,
     )
     async with contextlib.AsyncExitStack() as stack:
-        starting = running(vm.spec, files, {port: port}, progress, data=server.settings.data)
+        starting = running(vm.spec, files, {port: port}, progress, data=server.settings.data, has_vms=vm.has_vms)
         machine = await unless(stop, stack.enter_async_context(starting))
         if machine is not None:
             progress(f"waiting for node {name}")

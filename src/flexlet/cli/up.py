@@ -36,6 +36,7 @@ def default_data() -> Path:
 @click.option("--node-memory", help="Memory of a node; 2Gi in a VM, 32Gi if hollow.")
 @click.option("--max-cpus", type=click.IntRange(1), default=8, show_default=True, help="What a VM can grow to.")
 @click.option("--max-memory", default="16Gi", show_default=True, help="What a VM can grow to.")
+@click.option("--vms", "has_vms", is_flag=True, help="Let a VM bring along what virtual machines in it need.")
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
 @click.option(
     "--node-resize-config",
@@ -52,6 +53,7 @@ def up(
     node_memory: str | None,
     max_cpus: int,
     max_memory: str,
+    has_vms: bool,
     feature_gates: str,
     resize: Path | None,
 ) -> None:
@@ -67,6 +69,7 @@ def up(
         memory=None if node_memory is None else Quantity.parse(node_memory).value,
         max_cpus=max_cpus,
         max_memory=Quantity.parse(max_memory).value,
+        has_vms=has_vms,
     )
     nodes, words = _nodes(node, size, Following(feature_gates, resize))
     data = data or default_data()
@@ -91,6 +94,7 @@ class Size(NamedTuple):
     memory: int | None
     max_cpus: int
     max_memory: int
+    has_vms: bool = False
 
 
 class Following(NamedTuple):
@@ -119,7 +123,7 @@ def _nodes(node: str, size: Size, following: Following) -> "tuple[Nodes, str]":
     if kind == "vm":
         cpus, memory = size.cpus or 2, size.memory or 2 * GIB
         spec = MachineSpec(count or "vm", cpus, max(cpus, size.max_cpus), memory, max(memory, size.max_memory))
-        return Vm(spec, switches, following.checked()), f"node {spec.name} in a virtual machine"
+        return Vm(spec, switches, following.checked(), size.has_vms), f"node {spec.name} in a virtual machine"
     if kind == "here":
         following.checked()
         return Here(count, switches, following.file), "this host as its node"

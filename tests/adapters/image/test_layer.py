@@ -12,16 +12,16 @@ def test_the_name_changes_with_the_code_and_with_nothing_else(tmp_path: Path) ->
     (source / "core/a.py").write_text("a = 1")
     pins = {"aiohttp": "3"}
     image = Path("/images/one")
-    first = layer._digest(source, pins, image)
+    first = layer.digest(source, pins, image)
     (source / "core/__pycache__/a.pyc").touch()
-    assert layer._digest(source, pins, image) == first
+    assert layer.digest(source, pins, image) == first
     names = {
         first,
-        layer._digest(source, {"aiohttp": "4"}, image),
-        layer._digest(source, pins, Path("/images/two")),
+        layer.digest(source, {"aiohttp": "4"}, image),
+        layer.digest(source, pins, Path("/images/two")),
     }
     (source / "core/a.py").write_text("a = 2")
-    names.add(layer._digest(source, pins, image))
+    names.add(layer.digest(source, pins, image))
     (source / "core/a.py").rename(source / "core/b.py")
-    names.add(layer._digest(source, pins, image))
+    names.add(layer.digest(source, pins, image))
     assert len(names) == 5

@@ -6,11 +6,12 @@ in the cache complete or not at all, and no mirror's address is written into thi
 configuration says where Debian packages come from.
 
 Disks of a node VM, in this order: `Image.rootfs` below a writable overlay of its own (vda), `code_layer` (vdb,
-read-only) and, optional, a raw tar of the node's configuration (vdc), unpacked into /etc/flexlet at every boot.
+read-only) and, optional, a raw tar of the node's configuration (vdc), unpacked into /etc/flexlet at every boot,
+and an archive of container images for virtual machines (vdd), imported when it is not the one imported before.
 """
 
 from flexlet.adapters.image.cache import default as default_cache
-from flexlet.adapters.image.image import Image, code_layer, ensure
+from flexlet.adapters.image.image import Image, code_layer, ensure, launcher_archive, vm_disk, vm_images
 from flexlet.adapters.image.progress import Progress
 from flexlet.adapters.image.tools import install as install_missing
 from flexlet.adapters.image.tools import missing as missing_tools
@@ -23,6 +24,9 @@ __all__ = [
     "default_cache",
     "ensure",
     "install_missing",
+    "launcher_archive",
     "missing_tools",
     "require_tools",
+    "vm_disk",
+    "vm_images",
 ]

@@ -6,12 +6,12 @@ in a user namespace. Addresses and proxies are the host's own.
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from flexlet.adapters.image import mirror, program
 from flexlet.adapters.image.progress import Progress
-from flexlet.adapters.image.recipe import Recipe, script
 from flexlet.errors import HostError
 
 # mmdebstrap's words for its steps, and ours.
@@ -20,14 +20,35 @@ _STEPS = {
     "downloading packages with apt": "downloading packages",
     "extracting archives": "unpacking packages",
     "installing essential packages": "installing the base",
-    "installing remaining packages inside the chroot": "installing containerd, Python and the rest",
+    "installing remaining packages inside the chroot": "installing the rest",
 }
 
 
-def run(recipe: Recipe, archive: Path, progress: Progress) -> None:
+class Userland(NamedTuple):
+    """What is to be installed: the packages of a suite, and a script that is run at the end."""
+
+    what: str
+    """In words, for people."""
+    suite: str
+    packages: tuple[str, ...]
+    excluded: tuple[str, ...]
+    hook: str
+    variables: Mapping[str, str] = {}
+    """For the script."""
+    other_suites: tuple[str, ...] = ()
+    """From which the script takes more."""
+
+
+def run(userland: Userland, archive: Path, progress: Progress) -> None:
     """Run mmdebstrap; its steps are the progress, its last words the error."""
-    environment = {**os.environ, "KERNEL": recipe.kernel, "KERNEL_SUITE": recipe.kernel_suite}
-    command = [program.find("mmdebstrap"), *_options(recipe), recipe.suite, str(archive), *_sources(recipe)]
+    environment = {**os.environ, **userland.variables}
+    command = [
+        program.find("mmdebstrap"),
+        *_options(userland),
+        userland.suite,
+        str(archive),
+        *_sources(userland),
+    ]
     said: list[str] = []
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         for line in process.stderr or ():
@@ -36,25 +57,25 @@ def run(recipe: Recipe, archive: Path, progress: Progress) -> None:
                 progress(f"  {step}")
     if process.returncode:
         last = "\n".join(said[-15:])
-        raise HostError(f"mmdebstrap could not build the node image (exit code {process.returncode}):\n{last}")
+        raise HostError(f"mmdebstrap could not build {userland.what} (exit code {process.returncode}):\n{last}")
 
 
-def _options(recipe: Recipe) -> Iterator[str]:
-    yield from ["--variant=essential", "--format=tar", f"--include={','.join(recipe.packages)}"]
-    yield from (f"--dpkgopt=path-exclude={pattern}" for pattern in recipe.excluded)
+def _options(userland: Userland) -> Iterator[str]:
+    yield from ["--variant=essential", "--format=tar", f"--include={','.join(userland.packages)}"]
+    yield from (f"--dpkgopt=path-exclude={pattern}" for pattern in userland.excluded)
     yield from ['--aptopt=APT::Sandbox::User "root"', '--aptopt=Acquire::Languages "none"']
     yield from (f"--aptopt={option}" for option in _apt_options())
     # The text instead of a path: without root, another user runs it and may not enter the caller's folders.
-    yield f"--customize-hook={script('customize')}"
+    yield f"--customize-hook={userland.hook}"
     if mirror.of_host() is None:
-        # mmdebstrap knows an address of its own; the kernel's suite is at the same one.
-        other_suite = f"p;s/ {recipe.suite} / {recipe.kernel_suite} /"
-        yield f'--setup-hook=sed -i "{other_suite}" "$1/etc/apt/sources.list"'
+        # mmdebstrap knows an address of its own; other suites are at the same one.
+        for suite in userland.other_suites:
+            yield f'--setup-hook=sed -i "p;s/ {userland.suite} / {suite} /" "$1/etc/apt/sources.list"'
 
 
-def _sources(recipe: Recipe) -> list[str]:
+def _sources(userland: Userland) -> list[str]:
     host = mirror.of_host()
-    return [host.line(suite) for suite in (recipe.suite, recipe.kernel_suite)] if host else []
+    return [host.line(suite) for suite in (userland.suite, *userland.other_suites)] if host else []
 
 
 def _apt_options() -> list[str]:

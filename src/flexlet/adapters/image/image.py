@@ -1,10 +1,10 @@
-"""The two things that others ask for, by name: the image of our recipe and the layer of our code."""
+"""What others ask for, by name: the image of our recipe, the layer of our code, and what virtual machines need."""
 
 from pathlib import Path
 
 import msgspec
 
-from flexlet.adapters.image import cache, layer, recipe, rootfs, seed, tools
+from flexlet.adapters.image import cache, launcher, layer, recipe, rootfs, seed, tools, vms
 from flexlet.adapters.image.progress import Progress
 
 
@@ -25,6 +25,21 @@ def ensure(store: Path, progress: Progress) -> Image:
 def code_layer(store: Path, progress: Progress) -> Path:
     """A disk image with flexlet as it runs here and its dependencies for the guest's Python (seconds); blocks."""
     return layer.ensure(store, _folder(store, progress), progress)
+
+
+def vm_images(store: Path, progress: Progress) -> Path:
+    """The container images that virtual machines need, as an archive (minutes the first time); blocks."""
+    return vms.archive(store, vms.images(store, _folder(store, progress), progress), progress)
+
+
+def vm_disk(store: Path, progress: Progress) -> Path:
+    """The image's disk with most of those images imported already (minutes the first time); blocks."""
+    return vms.disk(store, _folder(store, progress), progress)
+
+
+def launcher_archive(store: Path, progress: Progress) -> Path:
+    """The launcher's container image alone, for clusters elsewhere (minutes the first time); blocks."""
+    return vms.archive(store, [launcher.image(store, progress)], progress)
 
 
 def _folder(store: Path, progress: Progress) -> Path:

@@ -17,7 +17,7 @@ import flexlet
 from flexlet.adapters.image import cache, guestdisk, guestpython, wheels
 from flexlet.adapters.image.progress import Progress
 
-_KEPT = 5
+KEPT = 5
 _LAUNCHER = '#!/bin/sh\nexec /usr/bin/python3 -s -m flexlet "$@"\n'
 
 
@@ -28,18 +28,19 @@ def ensure(store: Path, image: Path, progress: Progress) -> Path:
 
     def build(target: Path) -> None:
         progress("packing flexlet for the guest")
-        site = _site(store, image, pins, progress)
-        _fill(target / "tree", source, site, image, before=cache.newest(store / "layers"))
+        dependencies = site(store, image, pins, progress)
+        _fill(target / "tree", source, dependencies, image, before=cache.newest(store / "layers"))
         guestdisk.make(target / "tree", target / "code.img")
         (target / "tree/site/flexlet").rename(target / "flexlet")
         shutil.rmtree(target / "tree")
 
-    done = cache.obtain(store / "layers", _digest(source, pins, image), build, progress)
-    cache.forget(store / "layers", _KEPT)
+    done = cache.obtain(store / "layers", digest(source, pins, image), build, progress)
+    cache.forget(store / "layers", KEPT)
     return done / "code.img"
 
 
-def _digest(source: Path, pins: Mapping[str, str], image: Path) -> str:
+def digest(source: Path, pins: Mapping[str, str], image: Path) -> str:
+    """The name of code, dependencies and image together."""
     state = hashlib.sha256(msgspec.json.encode([image.name, pins]))
     for path in _sources(source):
         state.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes())
@@ -52,7 +53,7 @@ def _sources(source: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names))
 
 
-def _site(store: Path, image: Path, pins: Mapping[str, str], progress: Progress) -> Path:
+def site(store: Path, image: Path, pins: Mapping[str, str], progress: Progress) -> Path:
     """The dependencies, unpacked and compiled: the same for many layers."""
     name = hashlib.sha256(msgspec.json.encode([image.name, pins])).hexdigest()[:16]
 
@@ -63,13 +64,17 @@ def _site(store: Path, image: Path, pins: Mapping[str, str], progress: Progress)
     return cache.obtain(store / "sites", name, build, progress)
 
 
-def _fill(tree: Path, source: Path, site: Path, image: Path, before: Path | None) -> None:
+def package(source: Path, target: Path, image: Path, before: Path | None) -> None:
+    """Our package at `target`, compiled; what an earlier one in `before` has of it is taken from there."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+    changed = guestpython.reuse(target, before / "flexlet") if before else sorted(target.rglob("*.py"))
+    guestpython.compile_all(image, changed, target.parent)
+
+
+def _fill(tree: Path, source: Path, dependencies: Path, image: Path, before: Path | None) -> None:
     # Links instead of copies: nothing writes to these files.
-    shutil.copytree(site, tree / "site", copy_function=os.link)
-    package = tree / "site/flexlet"
-    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
-    changed = guestpython.reuse(package, before / "flexlet") if before else sorted(package.rglob("*.py"))
-    guestpython.compile_all(image, changed, tree / "site")
+    shutil.copytree(dependencies, tree / "site", copy_function=os.link)
+    package(source, tree / "site/flexlet", image, before)
     (tree / "bin").mkdir()
     (tree / "bin/flexlet").write_text(_LAUNCHER)
     (tree / "bin/flexlet").chmod(0o755)

@@ -13,6 +13,8 @@ from importlib.resources import files
 
 import msgspec
 
+from flexlet.adapters.image.bootstrap import Userland
+
 
 class Recipe(msgspec.Struct, frozen=True):
     """The ingredients of an image."""
@@ -37,6 +39,19 @@ class Recipe(msgspec.Struct, frozen=True):
     disk_bytes: int = 8 << 30
     # No lazy work is left to the guest, and no checksums for it to compute: both cost emulated CPU.
     disk_options: tuple[str, ...] = ("-O", "^metadata_csum,^64bit", "-J", "size=16", "-m", "0", "-N", "131072")
+
+    @property
+    def userland(self) -> Userland:
+        """What Debian contributes."""
+        return Userland(
+            "the node image",
+            self.suite,
+            self.packages,
+            self.excluded,
+            script("customize"),
+            {"KERNEL": self.kernel, "KERNEL_SUITE": self.kernel_suite},
+            (self.kernel_suite,),
+        )
 
 
 def script(name: str) -> str:

@@ -22,16 +22,17 @@ def build(recipe: Recipe, target: Path, progress: Progress) -> None:
     tree = target / "tree"
     progress(f"building the node image from Debian {recipe.suite} (once; some minutes)")
     archive = target / "tree.tar"
-    bootstrap.run(recipe, archive, progress)
+    bootstrap.run(recipe.userland, archive, progress)
     progress("making the disk")
-    _unpack(archive, tree)
+    unpack(archive, tree)
     archive.unlink()
     _finish(recipe, tree, target)
     _make_disk(recipe, tree, target / "rootfs.img")
     shutil.rmtree(tree)
 
 
-def _unpack(archive: Path, tree: Path) -> None:
+def unpack(archive: Path, tree: Path) -> None:
+    """Lay out an archive of mmdebstrap's as a folder."""
     tree.mkdir()
     # Devices come from the kernel; without root they could not be made anyway.
     options = ["--preserve-permissions", "--exclude=./dev/*"]
@@ -45,12 +46,13 @@ def _finish(recipe: Recipe, tree: Path, target: Path) -> None:
     modules = next((tree / "usr/lib/modules").iterdir())
     busybox = (target / "busybox").read_bytes()
     (target / "initrd.img").write_bytes(initramfs.build(busybox, modules, recipe.first_modules))
-    _keep_python(tree, target / "python")
-    about = {"kernel": modules.name, "packages": _versions(tree), "recipe": recipe}
+    keep_python(tree, target / "python")
+    about = {"kernel": modules.name, "packages": versions(tree), "recipe": recipe}
     (target / "image.json").write_bytes(msgspec.json.format(msgspec.json.encode(about)))
 
 
-def _keep_python(tree: Path, target: Path) -> None:
+def keep_python(tree: Path, target: Path) -> None:
+    """Copy what `guestpython` needs of a tree."""
     for name in guestpython.FILES:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (tree / name).is_dir():
@@ -59,7 +61,7 @@ def _keep_python(tree: Path, target: Path) -> None:
             shutil.copy(tree / name, target / name)
 
 
-def _versions(tree: Path) -> dict[str, str]:
+def versions(tree: Path) -> dict[str, str]:
     """What dpkg says is installed."""
     status = (tree / "var/lib/dpkg/status").read_text()
     stanzas = (dict(_fields(stanza)) for stanza in status.split("\n\n"))

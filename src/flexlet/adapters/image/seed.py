@@ -2,16 +2,20 @@
 
 containerd takes seconds under emulation to import our container images; done once, on an overlay that is committed
 to the image's disk only if all went well. An image without it works too: its machines import at their first boot.
+More images (those for virtual machines, which few want) stay in an overlay of their own.
 """
 
 import subprocess
+import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from flexlet.adapters.image import guestdisk, program
 from flexlet.adapters.image.progress import Progress
 
-_PATIENCE_S = 240
+_PATIENCE_S = 600
+_READONLY = "if=virtio,format=raw,readonly=on"
 _SEEDED = "flexlet-guest: seeded"
 # Hardware virtualization may be there and hang; emulation is slow and sure.
 _MACHINE = "-machine q35 -accel tcg,thread=multi -cpu max,la57=off,cx16=off -smp 2 -m 1G"
@@ -23,23 +27,40 @@ def plant(image: Path, progress: Progress) -> None:
     """Boot the image in this folder once, and keep what it wrote."""
     progress("booting it once, to import container images")
     with tempfile.TemporaryDirectory(dir=image) as name:
-        _plant(image, Path(name), progress)
+        overlay = Path(name) / "overlay.qcow2"
+        if _grown(image, overlay, Path(name), []):
+            program.run([program.find("qemu-img"), "commit", "-q", str(overlay)])
+        else:
+            progress("  it did not get ready in time; each machine will import container images itself")
 
 
-def _plant(image: Path, scratch: Path, progress: Progress) -> None:
-    overlay, code, console = scratch / "overlay.qcow2", scratch / "code.img", scratch / "console"
+def grow(image: Path, archive: Path, overlay: Path, progress: Progress) -> None:
+    """Boot the image once with an archive of more images as a further disk; what it wrote is the overlay."""
+    progress("booting the node image once, to import the images for virtual machines (a minute or two)")
+    with tempfile.TemporaryDirectory(dir=overlay.parent) as name:
+        # The third disk of a machine is its configuration.
+        nothing = Path(name) / "config.tar"
+        tarfile.open(nothing, "w").close()
+        if not _grown(image, overlay, Path(name), [nothing, archive]):
+            _create(image, overlay)
+            progress("  it did not get ready in time; each machine will import the images itself")
+
+
+def _grown(image: Path, overlay: Path, scratch: Path, archives: Sequence[Path]) -> bool:
+    code, console = scratch / "code.img", scratch / "console"
     guestdisk.fill(scratch / "tree", image)
     guestdisk.make(scratch / "tree", code)
-    qemu_img = program.find("qemu-img")
+    _create(image, overlay)
+    return _boot(image, overlay, [code, *archives], console)
+
+
+def _create(image: Path, overlay: Path) -> None:
     base = ["-F", "raw", "-b", str(image / "rootfs.img")]
-    program.run([qemu_img, "create", "-q", "-f", "qcow2", *base, str(overlay)])
-    if _boot(image, overlay, code, console):
-        program.run([qemu_img, "commit", "-q", str(overlay)])
-    else:
-        progress("  it did not get ready in time; each machine will import container images itself")
+    overlay.unlink(missing_ok=True)
+    program.run([program.find("qemu-img"), "create", "-q", "-f", "qcow2", *base, str(overlay)])
 
 
-def _boot(image: Path, overlay: Path, code: Path, console: Path) -> bool:
+def _boot(image: Path, overlay: Path, readonly: Sequence[Path], console: Path) -> bool:
     """Whether the guest did its work and switched itself off."""
     options = {
         "-kernel": str(image / "vmlinuz"),
@@ -47,13 +68,10 @@ def _boot(image: Path, overlay: Path, code: Path, console: Path) -> bool:
         "-append": _KERNEL,
         "-serial": f"file:{console}",
     }
-    disks = [
-        f"file={_quoted(overlay)},if=virtio,format=qcow2,cache=unsafe",
-        f"file={_quoted(code)},if=virtio,format=raw,readonly=on",
-    ]
     command = [program.find("qemu-system-x86_64"), *_MACHINE.split(), *_QUIET.split()]
     command += [word for option in options.items() for word in option]
-    command += [word for disk in disks for word in ("-drive", disk)]
+    command += ["-drive", f"file={_quoted(overlay)},if=virtio,format=qcow2,cache=unsafe"]
+    command += [word for path in readonly for word in ("-drive", f"file={_quoted(path)},{_READONLY}")]
     try:
         subprocess.run(command, timeout=_PATIENCE_S, check=True, capture_output=True)  # noqa: S603
     except subprocess.SubprocessError:

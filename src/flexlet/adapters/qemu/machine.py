@@ -36,6 +36,7 @@ class Images(msgspec.Struct, frozen=True):
     kernel: Path
     initrd: Path
     code: Path
+    vm_images: Path | None = None
 
 
 async def start(
@@ -147,6 +148,7 @@ def _boot(machine: MachineDirectory, images: Images) -> Boot:
         config=str(machine.file("config.tar")),
         console=str(machine.file("console.log")),
         pidfile=str(machine.file("pid")),
+        vm_images=str(images.vm_images or ""),
     )
 
 

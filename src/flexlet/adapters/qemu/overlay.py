@@ -10,7 +10,8 @@ from flexlet.errors import HostError
 
 async def create(qemu: Qemu, path: Path, base: Path) -> None:
     """Make an empty overlay of `base`."""
-    await _run(qemu, "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(base), str(path))
+    below = "qcow2" if base.suffix == ".qcow2" else "raw"
+    await _run(qemu, "create", "-q", "-f", "qcow2", "-F", below, "-b", str(base), str(path))
 
 
 async def base_of(qemu: Qemu, path: Path) -> Path | None:

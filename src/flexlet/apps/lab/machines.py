@@ -71,13 +71,15 @@ async def create(
     forwards: Mapping[int, int],
     progress: Progress,
     cache: Path | None = None,
+    *,
+    has_vms: bool = False,
 ) -> None:
     """Make a machine and start it; returns when its guest is up."""
     check(spec)
-    shared = await parts.gather(cache or image.default_cache(), progress)
+    shared = await parts.gather(cache or image.default_cache(), progress, has_vms=has_vms)
     machine = directory.place(data, spec.name)
     with directory.making(machine.path.parent, spec.name) as fresh:
-        fresh.save(Record(spec, factory(spec), dict(forwards)))
+        fresh.save(Record(spec, factory(spec), dict(forwards), has_vms))
         parts.configure(fresh, config_files)
         await parts.furnish(shared, fresh, progress)
     try:
@@ -93,7 +95,8 @@ async def start(data: Path, name: str, progress: Progress, cache: Path | None = 
     machine = get(data, name)
     if processes.running([machine.file("pid")]):
         raise ConfigError(f"machine {name} runs already")
-    shared = await parts.gather(cache or image.default_cache(), progress)
+    has_vms = machine.load().has_vms
+    shared = await parts.gather(cache or image.default_cache(), progress, has_vms=has_vms)
     await _start(shared, machine, progress)
 
 

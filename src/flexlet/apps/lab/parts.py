@@ -36,12 +36,16 @@ class Parts(msgspec.Struct, frozen=True):
         return _WORDS[self.accelerator]
 
 
-async def gather(cache: Path, progress: Progress) -> Parts:
-    """Everything there, built or found; minutes the first time."""
+async def gather(cache: Path, progress: Progress, *, has_vms: bool = False) -> Parts:
+    """Everything there, built or found; minutes the first time, and some more for virtual machines."""
     qemu = await binary.find()
     accelerator = await acceleration.choose(qemu, cache)
     built = await asyncio.to_thread(image.ensure, cache, progress)
     code = await asyncio.to_thread(image.code_layer, cache, progress)
+    if has_vms:
+        rootfs = await asyncio.to_thread(image.vm_disk, cache, progress)
+        vm_images = await asyncio.to_thread(image.vm_images, cache, progress)
+        return Parts(qemu, accelerator, Images(built.kernel, built.initrd, code, vm_images), rootfs)
     return Parts(qemu, accelerator, Images(built.kernel, built.initrd, code), built.rootfs)
 
 

@@ -82,15 +82,17 @@ async def running(
     *,
     data: Path,
     cache: Path | None = None,
+    has_vms: bool = False,
 ) -> AsyncIterator[Machine]:
     """A machine in ``data/machines``, booted, with its files in ``/etc/flexlet``; switched off at the end.
 
-    `forwards` brings ports of the guest (values) to the host's loopback (keys).
+    `forwards` brings ports of the guest (values) to the host's loopback (keys); `has_vms`: it brings along what
+    virtual machines in it need.
     """
     check(spec)
-    shared = await parts.gather(cache or image.default_cache(), progress)
+    shared = await parts.gather(cache or image.default_cache(), progress, has_vms=has_vms)
     directory = place(data, spec.name)
-    record = Record(spec, factory(spec), dict(forwards))
+    record = Record(spec, factory(spec), dict(forwards), has_vms)
     _ensure(directory, record)
     async with contextlib.AsyncExitStack() as stack:
         async with directory.locked():

@@ -12,23 +12,57 @@ def image() -> None:
     """The images that machines start from."""
 
 
+cache_option = click.option(
+    "--cache", type=click.Path(file_okay=False, path_type=Path), help="Where built images are kept."
+)
+install_option = click.option("--install", is_flag=True, help="Install missing Debian packages first (as root).")
+
+
 @image.command()
-@click.option("--cache", type=click.Path(file_okay=False, path_type=Path), help="Where built images are kept.")
-@click.option("--install", is_flag=True, help="Install missing Debian packages first (as root).")
+@cache_option
+@install_option
+@click.option("--vms", "has_vms", is_flag=True, help="Also what machines need to run virtual machines.")
 @output_option
-def build(cache: Path | None, install: bool, output: str) -> None:
+def build(cache: Path | None, install: bool, has_vms: bool, output: str) -> None:
     """Build the image and the code layer, unless they are there already."""
     import msgspec
 
     from flexlet.adapters import image as images
 
-    cache = cache or images.default_cache()
-    if install:
-        images.install_missing(say)
+    cache = _prepared(cache, install)
     built = images.ensure(cache, say)
     paths = {**msgspec.structs.asdict(built), "code": images.code_layer(cache, say)}
+    if has_vms:
+        paths |= {"vmDisk": images.vm_disk(cache, say), "vmImages": images.vm_images(cache, say)}
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode({k: str(v) for k, v in paths.items()}), indent=2))
         return
     for name, path in paths.items():
-        click.echo(f"{name:<7} {path}")
+        click.echo(f"{name:<8} {path}")
+
+
+@image.command()
+@click.argument("file", type=click.Path(dir_okay=False, writable=True, path_type=Path))
+@cache_option
+@install_option
+def launcher(file: Path, cache: Path | None, install: bool) -> None:
+    """Write the container image of launchers (QEMU and flexlet) to FILE, an OCI archive for any cluster.
+
+    Give it to each node (`ctr -n k8s.io images import FILE`), or to a registry
+    (`skopeo copy oci-archive:FILE docker://...`) and name it there in the controller's settings.
+    """
+    import shutil
+
+    from flexlet.adapters import image as images
+    from flexlet.core.vm.settings import IMAGE
+
+    shutil.copyfile(images.launcher_archive(_prepared(cache, install), say), file)
+    click.echo(f"{IMAGE} is in {file}")
+
+
+def _prepared(cache: Path | None, install: bool) -> Path:
+    from flexlet.adapters import image as images
+
+    if install:
+        images.install_missing(say)
+    return cache or images.default_cache()

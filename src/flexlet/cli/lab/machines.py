@@ -30,6 +30,7 @@ class ForwardType(click.ParamType[tuple[int, int]]):
 @click.option(
     "--forward", "forwards", type=ForwardType(), multiple=True, help="Bring a port of the guest to 127.0.0.1."
 )
+@click.option("--vms", "has_vms", is_flag=True, help="Bring along what virtual machines in it need.")
 @data_option
 def create(
     name: str,
@@ -38,6 +39,7 @@ def create(
     memory: int,
     max_memory: int,
     forwards: tuple[tuple[int, int], ...],
+    has_vms: bool,
     data: Path,
 ) -> None:
     """Make a machine and start it; the image is built first if there is none."""
@@ -46,7 +48,7 @@ def create(
 
     spec = MachineSpec(name, cpus, max_cpus, memory, max_memory)
     files = {"node.env": f"NODE_NAME={name}\n".encode()}
-    asyncio.run(machines.create(data, spec, files, dict(forwards), say))
+    asyncio.run(machines.create(data, spec, files, dict(forwards), say, has_vms=has_vms))
 
 
 @lab.command("list")

@@ -2,9 +2,9 @@
 
 One function of values, so that a test can read the whole line. What holds: the control sockets are file
 descriptors that the starter has bound (they exist with mode 0600 before QEMU runs), the network is user-mode
-and forwards only from the host's loopback, disks are vda (the machine's own), vdb (code) and vdc
-(configuration), and the machine has twice the address space of its spare memory, because modules and elastic
-memory may each come to fill all of it.
+and forwards only from the host's loopback, disks are vda (the machine's own), vdb (code), vdc (configuration)
+and in some vdd (container images for virtual machines), and the machine has twice the address space of its spare
+memory, because modules and elastic memory may each come to fill all of it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -50,6 +50,7 @@ class Boot(msgspec.Struct, frozen=True):
     config: str
     console: str
     pidfile: str
+    vm_images: str = ""
 
 
 class Channels(msgspec.Struct, frozen=True):
@@ -113,6 +114,7 @@ def _boot(boot: Boot, kernel: str) -> list[str]:
         *_disk("vda", 4, boot.overlay, "format=qcow2,discard=unmap,cache=unsafe"),
         *_disk("vdb", 5, boot.code, "format=raw,readonly=on"),
         *_disk("vdc", 6, boot.config, "format=raw,readonly=on"),
+        *(_disk("vdd", 10, boot.vm_images, "format=raw,readonly=on") if boot.vm_images else ()),
     ]
 
 

@@ -42,6 +42,8 @@ class Record(msgspec.Struct, frozen=True):
     spec: MachineSpec
     inventory: Inventory
     forwards: dict[int, int] = {}
+    has_vms: bool = False
+    """Whether it brings along what virtual machines in it need."""
 
 
 def factory(spec: MachineSpec) -> Inventory:
