@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
     "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node, a pod or a VM."),
     "explain": ("flexlet.cli.explain", "explain", "Tell why a pod, a node or a VM is as it is."),
+    "vm": ("flexlet.cli.vm", "vm", "Consoles, power switches and moves of VMs."),
     "print-manifests": (
         "flexlet.cli.manifests",
         "print_manifests",

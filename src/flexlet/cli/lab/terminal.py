@@ -6,14 +6,11 @@ import os
 import shutil
 import signal
 import sys
-import termios
-import tty as terminals
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Sequence
 
 from flexlet.adapters.guest.client import Guest
 from flexlet.adapters.guest.session import Running
-
-CHUNK = 32 * 1024
+from flexlet.cli.keyboard import raw, typed
 
 
 async def run(guest: Guest, words: Sequence[str], *, stdin: bool, tty: bool) -> int:
@@ -21,7 +18,7 @@ async def run(guest: Guest, words: Sequence[str], *, stdin: bool, tty: bool) -> 
     size = shutil.get_terminal_size()
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
     running = await guest.start(words, env=env, tty=(size.lines, size.columns) if tty else None)
-    with _raw() if tty else contextlib.nullcontext():
+    with raw() if tty else contextlib.nullcontext():
         feeding = asyncio.create_task(_feed(running, stdin))
         window = asyncio.create_task(_follow_window(running)) if tty else None
         try:
@@ -38,34 +35,9 @@ async def run(guest: Guest, words: Sequence[str], *, stdin: bool, tty: bool) -> 
 
 async def _feed(running: Running, stdin: bool) -> None:
     if stdin:
-        async for data in _input():
+        async for data in typed():
             await running.write(data)
     await running.finish_input()
-
-
-async def _input() -> AsyncIterator[bytes]:
-    """Our input as it comes."""
-    descriptor = sys.stdin.fileno()
-    while True:
-        await _readable(descriptor)
-        data = os.read(descriptor, CHUNK)
-        if not data:
-            return
-        yield data
-
-
-async def _readable(descriptor: int) -> None:
-    """Wait until a read does not block; asked anew before each one, for a read changes the answer."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    try:
-        loop.add_reader(descriptor, ready.set)
-    except PermissionError:  # a file: it is always ready, and cannot be waited for
-        return
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
 
 
 async def _follow_window(running: Running) -> None:
@@ -79,15 +51,3 @@ async def _follow_window(running: Running) -> None:
             await running.resize(size.lines, size.columns)
     finally:
         loop.remove_signal_handler(signal.SIGWINCH)
-
-
-@contextlib.contextmanager
-def _raw() -> Iterator[None]:
-    """Pass every key on, Ctrl-C included; the terminal is put back as it was."""
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    terminals.setraw(descriptor, termios.TCSANOW)  # what was typed ahead is kept
-    try:
-        yield
-    finally:
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)

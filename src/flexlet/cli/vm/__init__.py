@@ -1,0 +1,9 @@
+"""``flexlet vm``: everything about virtual machines that is not their size.
+
+One file a command; importing this package registers them all.
+"""
+
+from flexlet.cli.vm import console, migrate, power
+from flexlet.cli.vm.group import vm
+
+__all__ = ["console", "migrate", "power", "vm"]
