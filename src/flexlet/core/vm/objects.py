@@ -269,6 +269,8 @@ class MemoryStatus(KubeStruct, frozen=True, kw_only=True):
     guest_current: Quantity | None = None
     guest_requested: Quantity | None = None
     memory_overhead: Quantity | None = None
+    overhead_correction: Quantity | None = None
+    """By how much the formula for it was found to be off (overheadModel measured)."""
 
 
 class PodSizes(KubeStruct, frozen=True, kw_only=True):
@@ -353,6 +355,8 @@ class FlexVMStatus(KubeStruct, frozen=True, kw_only=True):
     start_failure: StartFailure | None = None
     power: str = ""
     """The value of annotation vm.flexlet.io/power that was obeyed last."""
+    ended: str = ""
+    """How the machine ended: Succeeded or Failed by itself, Stopped by the power switch; empty otherwise."""
     conditions: tuple[Condition, ...] = ()
 
 
@@ -414,4 +418,5 @@ EVENTS: Final = (
     "VMResizeCompleted",
     "VMResizeFailed",
     "VMResizeFallback",
+    "GuestNotOnlined",
 )
