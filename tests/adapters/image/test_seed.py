@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from flexlet.adapters.image import guestdisk, program, seed
+from flexlet.errors import HostError
 
 SEEDED = 'echo "flexlet-guest: seeded" > "$console"'
 
@@ -60,3 +61,20 @@ def test_commas_in_paths_reach_qemu_whole(image: Path) -> None:
     words = (image.parent / "command").read_text().split()
     drives = [word for word in words if word.startswith("file=")]
     assert [drive.split("if=virtio")[0].count("one,,image/") for drive in drives] == [1, 1]
+
+
+def test_more_images_stay_in_an_overlay_of_their_own(image: Path) -> None:
+    """The third disk is an empty configuration, the fourth the archive; the image is not written to."""
+    qemu(image, SEEDED)
+    seed.grow(image, image.parent / "images.tar", image.parent / "rootfs.qcow2", print)
+    words = (image.parent / "command").read_text().split()
+    drives = [Path(word.split(",if=virtio")[0]).name for word in words if word.startswith("file=")]
+    assert drives == ["rootfs.qcow2", "code.img", "config.tar", "images.tar"]
+    assert (image.parent / "calls").read_text().split() == ["create"]
+
+
+def test_images_that_cannot_be_imported_are_a_fault(image: Path) -> None:
+    """With the end of the console: a machine could not do it either."""
+    qemu(image, 'echo "ctr: no space left" > "$console"')
+    with pytest.raises(HostError, match="could not be imported:\nctr: no space left"):
+        seed.grow(image, image.parent / "images.tar", image.parent / "rootfs.qcow2", print)

@@ -11,7 +11,7 @@ and an archive of container images for virtual machines (vdd), imported when it 
 """
 
 from flexlet.adapters.image.cache import default as default_cache
-from flexlet.adapters.image.image import Image, code_layer, ensure, launcher_archive, vm_disk, vm_images
+from flexlet.adapters.image.image import Image, code_layer, ensure, launcher_archive, vm_parts
 from flexlet.adapters.image.progress import Progress
 from flexlet.adapters.image.tools import install as install_missing
 from flexlet.adapters.image.tools import missing as missing_tools
@@ -27,6 +27,5 @@ __all__ = [
     "launcher_archive",
     "missing_tools",
     "require_tools",
-    "vm_disk",
-    "vm_images",
+    "vm_parts",
 ]

@@ -6,6 +6,7 @@ import msgspec
 
 from flexlet.adapters.image import cache, launcher, layer, recipe, rootfs, seed, tools, vms
 from flexlet.adapters.image.progress import Progress
+from flexlet.adapters.image.vms import VmParts
 
 
 class Image(msgspec.Struct, frozen=True):
@@ -27,14 +28,9 @@ def code_layer(store: Path, progress: Progress) -> Path:
     return layer.ensure(store, _folder(store, progress), progress)
 
 
-def vm_images(store: Path, progress: Progress) -> Path:
-    """The container images that virtual machines need, as an archive (minutes the first time); blocks."""
-    return vms.archive(store, vms.images(store, _folder(store, progress), progress), progress)
-
-
-def vm_disk(store: Path, progress: Progress) -> Path:
-    """The image's disk with most of those images imported already (minutes the first time); blocks."""
-    return vms.disk(store, _folder(store, progress), progress)
+def vm_parts(store: Path, progress: Progress) -> VmParts:
+    """What machines need to run virtual machines (minutes the first time, then seconds); blocks."""
+    return vms.parts(store, _folder(store, progress), progress)
 
 
 def launcher_archive(store: Path, progress: Progress) -> Path:

@@ -32,8 +32,10 @@ class LauncherRecipe(msgspec.Struct, frozen=True):
     """The ingredients of the first layer. QEMU must be 10 or newer: older ones die of plugging a CPU again."""
 
     suite: str = "trixie"
-    packages: tuple[str, ...] = ("busybox-static", "libstdc++6", "python3", "qemu-system-x86")
+    packages: tuple[str, ...] = ("busybox-static", "libstdc++6", "python3", "qemu-system-x86", "qemu-utils")
     excluded: tuple[str, ...] = (
+        "/usr/bin/qemu-io",
+        "/usr/bin/qemu-nbd",
         "/usr/bin/qemu-system-i386",
         "/usr/share/doc/*",
         "/usr/share/locale/*",

@@ -7,7 +7,7 @@ that share a layer share its bytes. Equal layers and settings, equal bytes.
 import hashlib
 import io
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -47,14 +47,14 @@ def blob(data: bytes | Path) -> Blob:
         return Blob(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}", data.stat().st_size, data)
 
 
-def write(images: Iterable[ContainerImage], target: IO[bytes]) -> None:
-    """Write the images as an archive for `ctr images import`."""
+def write(images: Iterable[ContainerImage], target: IO[bytes], without: Container[Blob] = ()) -> None:
+    """Write the images as an archive for `ctr images import`, without layers that are there already."""
     blobs: dict[str, Blob] = {}
     named = [entry for image in images for entry in _entries(image, blobs)]
     with tarfile.open(fileobj=target, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, "oci-layout", blob(_json({"imageLayoutVersion": "1.0.0"})))
         _add(tar, "index.json", blob(_json({"schemaVersion": 2, "manifests": named})))
-        for each in blobs.values():
+        for each in (each for each in blobs.values() if each not in without):
             _add(tar, f"blobs/{each.digest.replace(':', '/')}", each)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from flexlet.adapters.image import guestdisk, program
 from flexlet.adapters.image.progress import Progress
+from flexlet.errors import HostError
 
 _PATIENCE_S = 600
 _READONLY = "if=virtio,format=raw,readonly=on"
@@ -42,8 +43,8 @@ def grow(image: Path, archive: Path, overlay: Path, progress: Progress) -> None:
         nothing = Path(name) / "config.tar"
         tarfile.open(nothing, "w").close()
         if not _grown(image, overlay, Path(name), [nothing, archive]):
-            _create(image, overlay)
-            progress("  it did not get ready in time; each machine will import the images itself")
+            console = (Path(name) / "console").read_text(errors="replace").splitlines()[-10:]
+            raise HostError("the images for virtual machines could not be imported:\n" + "\n".join(console))
 
 
 def _grown(image: Path, overlay: Path, scratch: Path, archives: Sequence[Path]) -> bool:

@@ -43,9 +43,8 @@ async def gather(cache: Path, progress: Progress, *, has_vms: bool = False) -> P
     built = await asyncio.to_thread(image.ensure, cache, progress)
     code = await asyncio.to_thread(image.code_layer, cache, progress)
     if has_vms:
-        rootfs = await asyncio.to_thread(image.vm_disk, cache, progress)
-        vm_images = await asyncio.to_thread(image.vm_images, cache, progress)
-        return Parts(qemu, accelerator, Images(built.kernel, built.initrd, code, vm_images), rootfs)
+        more = await asyncio.to_thread(image.vm_parts, cache, progress)
+        return Parts(qemu, accelerator, Images(built.kernel, built.initrd, code, more.archive), more.disk)
     return Parts(qemu, accelerator, Images(built.kernel, built.initrd, code), built.rootfs)
 
 

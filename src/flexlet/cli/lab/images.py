@@ -33,7 +33,8 @@ def build(cache: Path | None, install: bool, has_vms: bool, output: str) -> None
     built = images.ensure(cache, say)
     paths = {**msgspec.structs.asdict(built), "code": images.code_layer(cache, say)}
     if has_vms:
-        paths |= {"vmDisk": images.vm_disk(cache, say), "vmImages": images.vm_images(cache, say)}
+        parts = images.vm_parts(cache, say)
+        paths |= {"vmDisk": parts.disk, "vmImages": parts.archive}
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode({k: str(v) for k, v in paths.items()}), indent=2))
         return
