@@ -65,8 +65,8 @@ class SimGuest:
             return Report(run_state="Ended", resets=self.resets, exit_code=self.exit_code, message=self.message)
         return Report(
             run_state=self.state,
-            vcpus=len(self.cpus.slots),
-            vcpus_online=len(self.cpus.online) if self.temper.has_agent else None,
+            vcpus=self.vcpus,
+            vcpus_online=len(self.cpus.online) * self.cpus.unit if self.temper.has_agent else None,
             memory=self.memory,
             requested=self.ram.base + self.ram.asked,
             order=self._order,
@@ -82,7 +82,7 @@ class SimGuest:
     @property
     def vcpus(self) -> int:
         """That are plugged in."""
-        return len(self.cpus.slots)
+        return self.cpus.count
 
     @property
     def memory(self) -> int:
@@ -107,10 +107,7 @@ class SimGuest:
                 pass
 
     def _set_size(self, order: SetSize, now: float) -> None:
-        if order.id != self._order:
-            self._order = order.id
-            self.cpus.forget()
-            self.ram.forget()
+        self._order = order.id
         self.cpus.want(order.vcpus, order.unplug_timeout_s, now)
         self.ram.want(order.memory, order.unplug_timeout_s, now)
 
@@ -132,15 +129,12 @@ class SimGuest:
         if self.state == "Running":
             self.resets += 1
             self._enable(False, now)
-            self.cpus.reset()
-            self.ram.reset()
-            self._agenda.drop("silence")
+            self.cpus.reset(now)
+            self.ram.reset(now)
             self._agenda.put("driver", now + self.temper.reset_s, self._is_back)
 
     def _is_back(self, now: float) -> None:
         self._enable(True, now)
-        self.cpus.begin(now)
-        self.ram.begin(now)
 
     def forget(self, now: float) -> None:
         """The launcher starts anew beside the machine: what it was told is lost, what QEMU was asked is not."""

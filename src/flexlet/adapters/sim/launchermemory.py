@@ -2,11 +2,16 @@
 
 from typing import Final
 
-from flexlet.adapters.sim.launchertemper import Agenda, Temper
+from flexlet.adapters.sim.launchertemper import GIVE_UP, RETRY_S, Agenda, Temper
+from flexlet.core.lab.devices import Memory, VirtioMem
+from flexlet.core.lab.plans import Refused
+from flexlet.core.lab.spec import text_of
+from flexlet.core.vm import plugging
 from flexlet.core.vm.guest import Answer, Machine
 
 _STEP_S: Final = 0.5
 """QEMU tells of elastic memory that changes about this often."""
+_SOON_S: Final = 0.05
 
 
 class SimMemory:
@@ -23,54 +28,64 @@ class SimMemory:
         self._block = machine.block_size
         self._temper = temper
         self._agenda = agenda
+        self._goal: int | None = None
+        """Bytes in all that were ordered, None if nobody has."""
         self._patience_s = 120.0
 
     def want(self, memory: int, patience_s: float, now: float) -> None:
         """Bring it to this size, in bytes with the part that is always there."""
-        asked, self._patience_s = memory - self.base, patience_s
-        refusal = self._refusal(asked)
-        if refusal:
-            self.answer = Answer("Failed", refusal, self.answer.failures + 1)
-            return
-        self.asked = asked
+        self._goal, self._patience_s = memory, patience_s
         self.begin(now)
 
     def begin(self, now: float) -> None:
-        """Let the guest follow, from whatever it has."""
-        self._agenda.drop("patience")
-        is_there = self.elastic == self.asked
-        self.answer = Answer("Settled" if is_there else "Changing", failures=self.answer.failures)
-        if self.elastic > self.asked:
-            self._agenda.put("patience", now + self._patience_s, self._too_long)
-        self.go_on(now)
+        """Ask anew, from whatever there is."""
+        if self._goal is not None:
+            self._agenda.drop("patience", "retry")
+            self.answer = Answer("Changing")
+            self._ask(now)
 
     def go_on(self, now: float) -> None:
-        """Take up what could not be done meanwhile."""
+        """Let the guest follow, as far as it can at present."""
         is_able = self.is_able and self._temper.takes_memory
         if self.elastic != self.asked and is_able and "ram" not in self._agenda:
             self._agenda.put("ram", now + _STEP_S, self._step)
 
     def forget(self) -> None:
         """Nobody waits for an answer any more; what was asked for stays asked for."""
-        self._agenda.drop("patience")
-        self.answer = Answer()
+        self._agenda.drop("patience", "retry", "settled")
+        self._goal, self.answer = None, Answer()
 
-    def reset(self) -> None:
+    def reset(self, now: float) -> None:
         """All elastic memory is gone until the guest's driver asks for it again."""
-        self._agenda.drop("ram", "patience")
+        self._agenda.drop("ram")
         self.elastic = 0
+        if self.answer.progress == "Settled" and self.elastic != self.asked:
+            self.begin(now)
+        self._settled(now)
 
-    def _refusal(self, asked: int) -> str:
-        if asked < 0:
-            return f"the machine always has {self.base} bytes"
-        if asked % self._block:
-            return "QEMU refuses qom-set: 'requested-size' has to be multiples of 'block-size'"
-        if asked > self._room:
-            return "QEMU refuses qom-set: 'requested-size' cannot exceed the memory backend size"
-        if asked > self.asked and self._temper.ram_failures:
+    def _ask(self, now: float) -> None:
+        assert self._goal is not None  # noqa: S101 whoever asks has looked
+        elastic = VirtioMem(self.asked, self.elastic, self._room, self._block) if self._room else None
+        wish = plugging.elastic_wish(Memory(self.base, (), elastic), self._goal)
+        if self._goal == self.base + self.asked == self.base + self.elastic:
+            self._agenda.put("settled", now + _SOON_S, self._settled)
+        elif isinstance(wish, Refused):
+            self.answer = Answer("Failed", wish.message, GIVE_UP)
+        elif wish > self.asked and self._temper.ram_failures:
             self._temper.ram_failures -= 1
-            return "QEMU refuses qom-set: Cannot allocate memory"
-        return ""
+            self._failed("QEMU refuses qom-set: Cannot allocate memory", now)
+        else:
+            self.asked = wish
+            self._agenda.put("patience", now + self._patience_s, self._too_long)
+            self._agenda.put("settled", now + _SOON_S, self._settled)
+            self.go_on(now)
+
+    def _failed(self, message: str, now: float) -> None:
+        """A launcher tries a few times by itself."""
+        count = self.answer.failures + 1
+        self.answer = Answer("Failed" if count >= GIVE_UP else "Changing", message, count)
+        if count < GIVE_UP:
+            self._agenda.put("retry", now + RETRY_S * count, self._ask)
 
     def _step(self, now: float) -> None:
         step = max(self._block, int(self._temper.ram_rate * _STEP_S) // self._block * self._block)
@@ -79,13 +94,19 @@ class SimMemory:
             self.elastic = min(self.asked, self.elastic + step)
         else:
             self.elastic = max(self.asked, min(self.elastic, kept), self.elastic - step)
-        if self.elastic == self.asked:
-            self._agenda.drop("patience")
-            self.answer = Answer("Settled", failures=self.answer.failures)
+        self._settled(now)
+        # The driver of a guest that cannot let go tries on by itself.
         self.go_on(now)
 
-    def _too_long(self, now: float) -> None:
-        """The driver of a guest that cannot let go tries on by itself."""
+    def _settled(self, now: float) -> None:
         del now
-        left = self.elastic - self.asked
-        self.answer = Answer("Partial", f"the guest keeps {left} bytes that it cannot move", self.answer.failures)
+        is_asked = self._goal is None or self._goal == self.base + self.asked
+        if self.elastic == self.asked and is_asked and self.answer.progress != "Failed":
+            self._agenda.drop("patience")
+            self.answer = Answer(failures=self.answer.failures)
+
+    def _too_long(self, now: float) -> None:
+        del now
+        have, goal = text_of(self.base + self.elastic), text_of(self.base + self.asked)
+        text = f"{have} instead of {goal}: the guest goes on trying"
+        self.answer = Answer("Partial", text, self.answer.failures)

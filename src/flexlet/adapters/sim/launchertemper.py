@@ -1,12 +1,17 @@
 """How a simulated virtual machine behaves, and what it has before it."""
 
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
 from flexlet.api.units import GIB, MIB
 
 Deed = Callable[[float], None]
+GIVE_UP: Final = 3
+"""So often a launcher tries what the hypervisor fails at ..."""
+RETRY_S: Final = 1.0
+"""... after a pause of this times the number of failures."""
 
 
 class Temper(msgspec.Struct):
@@ -14,19 +19,19 @@ class Temper(msgspec.Struct):
 
     start_s: float = 0.5
     cpu_s: float = 0.1
-    """What one vCPU takes to come or go."""
+    """What one socket takes to come or go."""
     ram_rate: int = 8 * GIB
     """Bytes a second that elastic memory comes or goes."""
     keeps: int = 0
     """Bytes of elastic memory that the guest cannot let go."""
     pinned: set[int] = set()
-    """vCPUs that the guest refuses to let go."""
+    """Sockets that the guest refuses to let go."""
     silent: set[int] = set()
-    """vCPUs about which the guest says nothing when asked to let them go."""
+    """Sockets about which the guest says nothing when asked to let them go."""
     cpu_failures: int = 0
-    """How many of the next vCPUs the hypervisor fails to plug."""
+    """How many of the next attempts to plug a socket the hypervisor fails at."""
     ram_failures: int = 0
-    """How many of the next requests for more memory the hypervisor refuses."""
+    """How many of the next requests for more memory the hypervisor fails at."""
     has_agent: bool = True
     onlines: bool = True
     """Whether the guest uses vCPUs that come."""
