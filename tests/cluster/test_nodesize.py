@@ -36,10 +36,29 @@ DONE, REFUSED = 0, 3
 class Sizing:
     """A control plane, its node, and controllers."""
 
-    def __init__(self, real: ControlPlane, machine: Machine) -> None:
+    def __init__(self, real: ControlPlane, machine: Machine, data: Path) -> None:
         self.kubectl = Kubectl(real.kubeconfig)
         self.machine = machine
+        self._real = real
+        self._data = data
         self._kubeconfig = real.kubeconfig
+
+    @contextlib.contextmanager
+    def controllers(self, *flags: str) -> Iterator[None]:
+        """``flexlet controllers`` with an account of its own."""
+        token = self.kubectl("create", "token", "flexlet-controllers", "-n", "flexlet-system").strip()
+        place, log = self._data / "controllers", self._data / "controllers.log"
+        place.write_text(written(self._real.url, self._real.ca.decode(), "flexlet-controllers", token))
+        command = [sys.executable, "-m", "flexlet", "controllers", "--leader-elect", "--kubeconfig", str(place)]
+        command += ["--no-vms", "--balloon-image", PAUSE, *flags]
+        with log.open("wb") as said, subprocess.Popen(command, stderr=said, stdout=said) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
+                process.wait(60)
+                print(log.read_text())  # noqa: T201 for whoever looks at a failure
+        assert "Traceback" not in log.read_text()
 
     async def be(self, who: str) -> None:
         """Let a program be the node."""
@@ -88,9 +107,8 @@ async def sizing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sizi
         real.start_controllers()
         made = Kubectl(real.kubeconfig)
         _install(made)
-        with _controllers(real, made, data):
-            async with vmturns.booted(real, data) as machine:
-                yield Sizing(real, machine)
+        async with vmturns.booted(real, data) as machine:
+            yield Sizing(real, machine, data)
 
 
 def _install(kubectl: Kubectl) -> None:
@@ -104,28 +122,15 @@ def _no_kubelet() -> str:
     return "" if vmturns.PROGRAM.exists() else "needs the kubelet: tools/kubernetes/build kubelet"
 
 
-@contextlib.contextmanager
-def _controllers(real: ControlPlane, kubectl: Kubectl, data: Path) -> Iterator[None]:
-    """``flexlet controllers`` with an account of its own."""
-    token = kubectl("create", "token", "flexlet-controllers", "-n", "flexlet-system").strip()
-    place, log = data / "controllers", data / "controllers.log"
-    place.write_text(written(real.url, real.ca.decode(), "flexlet-controllers", token))
-    command = [sys.executable, "-m", "flexlet", "controllers", "--leader-elect", "--kubeconfig", str(place)]
-    command += ["--balloon-image", PAUSE]
-    with log.open("wb") as said, subprocess.Popen(command, stderr=said, stdout=said) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(60)
-            print(log.read_text())  # noqa: T201 for whoever looks at a failure
-    assert "Traceback" not in log.read_text()
-
-
 @pytest.mark.parametrize("who", [vmturns.KUBELET, vmturns.FLEXLET])
 async def test_a_size_is_granted_refused_and_kept(sizing: Sizing, who: str) -> None:
     """Smaller, larger for a pod that waits, never at anybody's cost, and the balloon comes back with its size."""
     await sizing.be(who)
+    with sizing.controllers():
+        await _life_with_a_balloon(sizing)
+
+
+async def _life_with_a_balloon(sizing: Sizing) -> None:
     code, said = await sizing.resize(cpu="500m")
     assert code == DONE, said
     assert held(await sizing.balloon())["cpu"] == "1500m"
@@ -158,8 +163,31 @@ async def test_a_size_is_granted_refused_and_kept(sizing: Sizing, who: str) -> N
 
     await asyncio.to_thread(sizing.kubectl, "delete", "pod", "waits", "--wait")
     await asyncio.to_thread(sizing.kubectl, "delete", "nodesize", NODE, "--wait")
-    gone = ("get", "pod", "-n", "kube-system", "-l", "flexlet.io/balloon", "-o", "name")
-    await sizing.kubectl.until("the balloon is gone", lambda: not sizing.kubectl(*gone).strip())
+    await sizing.kubectl.until("the balloon is gone", lambda: not _balloons(sizing.kubectl))
+
+
+async def test_a_daemon_set_may_make_the_balloons(sizing: Sizing) -> None:
+    """As the KEP has it: Kubernetes' own controller makes the pod, at the floor, and flexlet gives it its size."""
+    await sizing.be(vmturns.KUBELET)
+    with sizing.controllers("--management", "DaemonSet"):
+        code, said = await sizing.resize(cpu="500m")
+        assert code == DONE, said
+        (balloon,) = await asyncio.to_thread(_balloons, sizing.kubectl)
+        assert [owner["kind"] for owner in balloon["metadata"]["ownerReferences"]] == ["DaemonSet"]
+        assert held(balloon)["cpu"] == "1500m"
+        before = _lives(balloon)
+        code, said = await sizing.resize(cpu="1500m")
+        assert code == DONE, said
+        (balloon,) = await asyncio.to_thread(_balloons, sizing.kubectl)
+        assert (held(balloon)["cpu"], _lives(balloon)) == ("500m", before)
+        await asyncio.to_thread(sizing.kubectl, "delete", "nodesize", NODE, "--wait")
+        await sizing.kubectl.until("the balloon is gone", lambda: not _balloons(sizing.kubectl))
+
+
+def _balloons(kubectl: Kubectl) -> list[dict[str, Any]]:
+    found = kubectl("get", "pod", "-n", "kube-system", "-l", "flexlet.io/balloon", "-o", "json")
+    pods: list[dict[str, Any]] = json.loads(found)["items"]
+    return pods
 
 
 def _is_new(kubectl: Kubectl, before: dict[str, Any]) -> bool:

@@ -204,6 +204,38 @@ def test_a_refused_target_is_tried_again_when_somebody_asks_anew() -> None:
     run(story())
 
 
+def test_a_balloon_begins_large_enough_to_start_and_gives_back_what_is_too_much() -> None:
+    """At the floor its own start would be throttled; until it runs nobody resizes it."""
+
+    async def story() -> None:
+        async with world() as stage:
+            await stage.sleep_node()
+            stage.start_controller()
+            await stage.apply(
+                {"target": {"effective": {"cpu": "20", "memory": "20Gi"}}, "minEffective": {"cpu": "14900m"}}
+            )
+            await stage.settle(1)
+            (made,) = await stage.balloons()
+            requests = {"cpu": "100m", "memory": "64Mi"}
+            assert made["spec"]["containers"][0]["resources"]["requests"] == requests
+            held = {"allocatedResources": requests, "resources": {"requests": requests, "limits": requests}}
+            waiting = {"name": names.CONTAINER, "state": {"waiting": {"reason": "ContainerCreating"}}, **held}
+            body = {"status": {"phase": "Pending", "containerStatuses": [waiting]}}
+            await stage.sim.cluster.patch(ports.PODS, names.NAMESPACE, BALLOON, body, subresource="status")
+            await stage.settle(30)
+            (made,) = await stage.balloons()
+            assert made["spec"]["containers"][0]["resources"]["requests"] == requests
+            assert (await stage.condition("Resizing"))["status"] == "True"
+            runs = {**waiting, "state": {"running": {}}}
+            body = {"status": {"phase": "Running", "containerStatuses": [runs]}}
+            await stage.sim.cluster.patch(ports.PODS, names.NAMESPACE, BALLOON, body, subresource="status")
+            stage.wake_node()
+            await stage.settle(3)
+            assert (await stage.figures())["balloon"] == (0.001, 40)
+
+    run(story())
+
+
 def test_daemonsets_may_make_the_balloons() -> None:
     async def story() -> None:
         async with world(settings=Settings(management="DaemonSet")) as stage:
@@ -214,11 +246,11 @@ def test_daemonsets_may_make_the_balloons() -> None:
             made = await stage.get(daemons, "flexlet-balloon-g", names.NAMESPACE)
             assert made is not None
             requests = made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-            assert requests == {"cpu": "1m", "memory": "16Mi"}
+            assert requests == {"cpu": "200m", "memory": "64Mi"}
             node = await stage.get(ports.NODES, "n1")
             assert node is not None
             assert node["metadata"]["labels"][names.LABEL] == "enabled"
-            await stage.stray(0.001, 0.015625, name="flexlet-balloon-g-x")
+            await stage.stray(0.2, 0.0625, name="flexlet-balloon-g-x")
             await stage.settle(3)
             assert (await stage.figures())["balloon"] == (7, 28)
             await stage.sim.cluster.delete(SIZES, "", "n1")

@@ -62,14 +62,14 @@ def pod(
 
 
 def daemonset(settings: Settings, shape: str, priority_class: str) -> Object:
-    """Balloons at the floor on all nodes that carry the label and want this shape."""
+    """Balloons just large enough to start on all nodes that carry the label and want this shape."""
     return {
         "kind": "DaemonSet",
         "apiVersion": "apps/v1",
         "metadata": {"name": daemonset_name(shape), "namespace": settings.namespace, "labels": _LABELS},
         "spec": {
             "selector": {"matchLabels": {names.LABEL: "true", names.SHAPE_LABEL: shape}},
-            # A changed template must not recreate balloons: they would all come back at the floor.
+            # A changed template must not recreate balloons: they would all come back small.
             "updateStrategy": {"type": "OnDelete"},
             "template": {
                 "metadata": {
@@ -78,7 +78,7 @@ def daemonset(settings: Settings, shape: str, priority_class: str) -> Object:
                 },
                 "spec": {
                     "nodeSelector": {names.LABEL: "enabled", names.SHAPE_LABEL: shape},
-                    **_spec(settings, shape, priority_class, sizes.FLOOR),
+                    **_spec(settings, shape, priority_class, sizes.START),
                 },
             },
         },

@@ -96,6 +96,9 @@ class Progress(KubeStruct, frozen=True, kw_only=True):
     result: Result = ""
     missing: Quantity = Quantity(0)
     since: str = ""
+    """When this was first wished for."""
+    asked_at: str = ""
+    """When the node was first asked for it: a balloon has to be made and to start, and others come first."""
     attempts: int = 0
     """How often the node said that there is no room."""
     message: str = ""

@@ -32,7 +32,8 @@ class Records:
         message: str = "",
     ) -> None:
         """The node is asked for a size, or has yet to answer."""
-        record = side.record
+        record, now = side.record, age.format_micro(self._now)
+        is_again = record.result == "Granted"
         self._written[side.resource] = msgspec.structs.replace(
             record,
             requested=sizes.quantity(side.resource, requested),
@@ -40,7 +41,8 @@ class Records:
             direction=direction,
             attempts=record.attempts if attempts is None else attempts,
             message=message,
-            since=record.since if record.result != "Granted" else age.format_micro(self._now),
+            since=now if is_again else record.since,
+            asked_at=now if is_again or not record.asked_at else record.asked_at,
         )
 
     def failed(self, side: Side, result: Result, direction: Direction, message: str) -> None:

@@ -55,7 +55,7 @@ class Resizing:
 
     def turn(self) -> Turn:
         """What to do now."""
-        if self.balloon is None or any(b.allocated is None for b in self.scene.balloons):
+        if self.balloon is None or any(b.allocated is None or b.is_starting for b in self.scene.balloons):
             return Turn(progress=self._records.all())
         for step in (self._deflate, self._await_deflate, self._await_inflate, self._inflate):
             found = step(self.balloon)

@@ -52,8 +52,9 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def since(self) -> float:
-        """When this wish was first made."""
-        return age.parse(self.record.since).timestamp() if self.record.since else 0.0
+        """When the node was first asked; until then, when it was wished for."""
+        known = self.record.asked_at or self.record.since
+        return age.parse(known).timestamp() if known else 0.0
 
 
 def of(scene: Scene, wanted: Amounts, goal: Amounts, drifted: Collection[str], now: float) -> list[Side]:

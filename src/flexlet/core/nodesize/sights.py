@@ -90,6 +90,8 @@ class Balloon(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     stuck: str = ""
     """Why its container does not start."""
+    is_starting: bool = False
+    """Whether its container is on its way for the first time: until it runs nodes do not resize it."""
     shape: str = "G"
     is_critical: bool = False
     owner: str = ""
@@ -172,6 +174,7 @@ def balloon(pod: Pod) -> Balloon:
         pending=pending.reason if pending else "",
         message=pending.message if pending else "",
         stuck=_stuck(found),
+        is_starting=_starts(found),
         shape="G" if CPU in limits else "M" if MEMORY in limits else "R",
         is_critical=(pod.spec.priority or 0) >= SYSTEM_CRITICAL_PRIORITY,
         owner=meta.annotations.get(names.OWNER, ""),
@@ -186,6 +189,12 @@ def _stuck(found: ContainerStatus | None) -> str:
     waiting = {} if found is None else found.state.get("waiting") or {}
     reason = str(waiting.get("reason", ""))
     return f"{reason}: {waiting.get('message', '')}".rstrip(": ") if reason not in _ON_ITS_WAY else ""
+
+
+def _starts(found: ContainerStatus | None) -> bool:
+    if found is None or "waiting" not in found.state or found.restart_count or found.last_state:
+        return False
+    return not _stuck(found)
 
 
 def _pending(pod: Pod) -> Condition | None:

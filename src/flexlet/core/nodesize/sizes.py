@@ -16,7 +16,7 @@ NOTHING: Final[Amounts] = {CPU: 0, MEMORY: 0}
 FLOOR: Final[Amounts] = {CPU: 1, MEMORY: 16 * MIB}
 """No balloon is smaller: nothing at all would be another QoS class."""
 START: Final[Amounts] = {CPU: 200, MEMORY: 64 * MIB}
-"""How a balloon begins, if that much is wanted and free: a limit at the floor would throttle its own start."""
+"""How a balloon begins, if that much is free: a limit at the floor would throttle its own start for minutes."""
 GRAIN: Final[Amounts] = {CPU: 100, MEMORY: 64 * MIB}
 """Partial grants below this are not worth a resize."""
 CRITICAL_RESERVE: Final[Amounts] = {CPU: 300, MEMORY: 512 * MIB}

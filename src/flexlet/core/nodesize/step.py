@@ -22,7 +22,7 @@ from flexlet.core.nodesize import (
 )
 from flexlet.core.nodesize.claims import Findings
 from flexlet.core.nodesize.deeds import Outcome
-from flexlet.core.nodesize.objects import Base, Enforced, NodeSizeStatus, Progress
+from flexlet.core.nodesize.objects import Base, Direction, Enforced, NodeSizeStatus, Progress
 from flexlet.core.nodesize.resizing import Resizing, Turn
 from flexlet.core.nodesize.scene import Scene
 from flexlet.core.nodesize.sights import Balloon
@@ -111,13 +111,19 @@ def shape(scene: Scene) -> str:
 
 
 def _first_size(scene: Scene, goal: Amounts) -> Amounts:
-    """Nobody may be hurt by a balloon that appears: it takes what is free, and less than that."""
+    """Nobody may be hurt by a balloon that appears: it takes what is free, and less than that.
+
+    It begins large enough to start, even if less is wanted: the rest is given back when it runs. One without a
+    target nobody would make smaller.
+    """
     if scene.verdict.mode == "stock-critical" or scene.settings.management == "DaemonSet":
         return dict(sizes.FLOOR)
     free = sizes.less(scene.allocatable, scene.workload, scene.settings.critical_reserve)
+    spare = sizes.less(scene.allocatable, sizes.of(scene.size.spec.min_effective))
     is_new = not scene.size.status.pod and not scene.node.has_taint(names.PENDING_TAINT)
-    most = sizes.smallest(goal, sizes.START) if is_new else goal
-    return sizes.largest(sizes.smallest(most, free), sizes.FLOOR)
+    least = sizes.START if wanted.is_managed(scene) else sizes.FLOOR
+    most = least if is_new else sizes.largest(goal, least)
+    return sizes.largest(sizes.smallest(most, free, spare), sizes.FLOOR)
 
 
 def _made(scene: Scene, resource: str, goal: int, size: int, *, fits: bool) -> Progress:
@@ -127,9 +133,10 @@ def _made(scene: Scene, resource: str, goal: int, size: int, *, fits: bool) -> P
     if known is not None and not fits and known.result in {"Pending", "Deferred"}:
         return msgspec.structs.replace(known, requested=requested, result="Refused", message=_FULL)
     if known is not None:
-        return msgspec.structs.replace(known, requested=requested)
+        return msgspec.structs.replace(known, requested=requested, asked_at="")
     wish = sizes.quantity(resource, goal)
-    return Progress(resource=resource, wanted=wish, requested=requested, direction="Inflate", result="Pending")
+    direction: Direction = "Inflate" if goal > size else "Deflate"
+    return Progress(resource=resource, wanted=wish, requested=requested, direction=direction, result="Pending")
 
 
 def _reshape(scene: Scene, base: Base, goal: Amounts, better: str, now: float) -> Outcome:

@@ -69,8 +69,9 @@ class Tally:
             self.resizes[record.direction, record.result.lower()] += 1
             if record.direction == "Inflate":
                 self._inflated[name] = now
-            if record.result == "Granted" and record.since and record.direction:
-                self.seconds[record.direction].add(max(0.0, now - age.parse(record.since).timestamp()))
+            asked = record.asked_at or record.since
+            if record.result == "Granted" and asked and record.direction:
+                self.seconds[record.direction].add(max(0.0, now - age.parse(asked).timestamp()))
 
     def pod_seen(self, pod: Pod) -> None:
         """A workload was seen; one that its node killed to make room is somebody's victim."""
