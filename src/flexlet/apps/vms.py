@@ -9,9 +9,10 @@ import msgspec
 
 from flexlet.api.status import ApiError, NotFound
 from flexlet.apps.controllers import Part, Wiring
-from flexlet.core.vm import names
+from flexlet.core.vm import exposition, names
 from flexlet.core.vm.decider import FOLLOWS, VmDecider
 from flexlet.core.vm.settings import Settings
+from flexlet.core.vm.tally import Tally
 from flexlet.engine.vm.keeper import LinkKeeper
 from flexlet.errors import ConfigError
 from flexlet.ports.clock import Clock
@@ -27,15 +28,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How to run it."""
 
     settings: Settings = Settings()
+    tally: Tally = msgspec.field(default_factory=Tally)
+    """What is counted, whoever asks for it."""
 
     def metrics(self) -> str:
         """All that is counted, as Prometheus text."""
-        return ""
+        return exposition.render(self.tally)
 
 
 def add_vms(wiring: Wiring, clock: Clock, options: Options, links: GuestLinks) -> list[Part]:
     """Wire up the controller; what is returned runs beside the parts of the wiring."""
-    decider = VmDecider(options.settings)
+    decider = VmDecider(options.settings, options.tally)
     loop = wiring.add(decider, FOLLOWS, pace_s=0.0)
     return [LinkKeeper(decider, links, clock, loop.wake)]
 
