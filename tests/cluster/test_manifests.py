@@ -16,6 +16,8 @@ import pytest_asyncio
 from bench import controlplane
 from bench.controlplane import ControlPlane
 from tests.cli.test_manifests import DELETE, EVICT, MARK, RESIZE, SPECS, TEMPLATE, USE, stored
+from tests.cli.test_vm_manifests import REFUSED, TAKEN, completed
+from tests.cli.test_vm_manifests import stored as stored_machine
 from tests.cluster.vmnode import Kubectl
 
 from flexlet.adapters.kube import kubeconfig
@@ -185,6 +187,18 @@ async def test_a_node_size_is_completed_or_refused_as_by_the_embedded_server(
     assert await stored(world.admin, spec) == found
 
 
+@pytest.mark.parametrize("spec", TAKEN)
+async def test_a_virtual_machine_is_completed_as_by_the_embedded_server(world: World, spec: Json) -> None:
+    assert await stored_machine(world.admin, spec) == completed(spec)
+
+
+@pytest.mark.parametrize(("spec", "complaint"), REFUSED)
+async def test_a_virtual_machine_is_refused_as_by_the_embedded_server(
+    world: World, spec: Json, complaint: str
+) -> None:
+    assert await stored_machine(world.admin, spec) == complaint
+
+
 async def test_a_tenant_makes_no_balloons(alice: HttpCluster) -> None:
     """Neither by the class, nor by the label, nor through a workload; other pods are nobody's business."""
     for body in (pod(classed=True), pod(labelled=True)):
@@ -235,5 +249,5 @@ async def test_those_who_must_can(controllers: HttpCluster, operator: HttpCluste
         assert found["requests"] == {"cpu": f"{cpu}m", "memory": "512Mi"}
     note = {"metadata": {"annotations": {names.DESIRED: "{}"}}}
     assert await refused(controllers.patch(PODS, "kube-system", BALLOON, note)) == ""
-    with pytest.raises(Forbidden, match="cannot create resource"):
+    with pytest.raises(Forbidden, match="flexlet-balloon-guard"):
         await controllers.create(PODS, "team", pod(labelled=True))

@@ -17,8 +17,10 @@ from flexlet.errors import ConfigError
 PARTS: Final = {
     "namespace": "10-namespace.yaml",
     "nodesize": "20-nodesize.yaml",
+    "flexvm": "25-flexvm.yaml",
     "priority": "30-priority.yaml",
     "rbac": "40-rbac.yaml",
+    "flexvm-rbac": "45-flexvm-rbac.yaml",
     "guard": "50-guard.yaml",
     "controllers": "60-controllers.yaml",
 }
@@ -52,8 +54,9 @@ def print_manifests(
 ) -> None:
     """Print what kubectl apply -f - makes of a cluster one whose nodes' sizes are wishes.
 
-    The NodeSize kind, the balloons' priority class, accounts, roles, and a guard made of admission policies:
-    tenants can neither use the balloons' class, nor label pods as balloons, nor resize, evict or delete one.
+    The kinds NodeSize, FlexVM and FlexVMMigration, the balloons' priority class, accounts, roles, and a guard made
+    of admission policies: tenants can neither use the balloons' class, nor label pods as balloons, nor resize,
+    evict or delete one.
     """
     chosen = parts or tuple(part for part in PARTS if part != "controllers" or image)
     if "controllers" in chosen and not image:
