@@ -92,6 +92,30 @@ def test_a_hand_on_a_managed_balloon_is_suffered_for_half_a_minute() -> None:
     run(story())
 
 
+def test_a_hand_that_asks_for_more_and_less_at_once_is_sorted_out() -> None:
+    """The node defers both, the one because of the other; after the grace the balloon is what it was."""
+
+    async def story() -> None:
+        async with world() as stage:
+            await stage.add("a", 12, 20)
+            stage.start_controller()
+            await stage.apply(spec("3", "28Gi", onInsufficient="Fail"))
+            await stage.settle(3)
+            await stage.apply(spec("7", "50Gi", onInsufficient="Fail"))
+            await stage.settle(3)
+            await stage.resize(4, 10)
+            await stage.settle(20)
+            assert (await stage.figures())["balloon"] == (3, 28)
+            assert (await stage.condition("Resizing"))["status"] == "True"
+            await stage.settle(40)
+            assert (await stage.figures())["balloon"] == (3, 28)
+            assert (await stage.condition("Overcommitted"))["status"] == "False"
+            assert (await stage.condition("Resizing"))["status"] == "False"
+            assert (await stage.condition("Drifted"))["status"] == "False"
+
+    run(story())
+
+
 def test_disabling_gives_back_in_steps_and_leaves_nothing() -> None:
     async def story() -> None:
         async with world() as stage:

@@ -90,9 +90,15 @@ class Resizing:
         is_lower = any(goals[r] < min(balloon.spec[r], allocated[r]) for r in RESOURCES)
         is_cut = any(goals[r] < balloon.spec[r] for r in RESOURCES)
         is_raised = any(balloon.spec[r] < allocated[r] and goals[r] > balloon.spec[r] for r in RESOURCES)
-        if not (is_lower or is_cut or is_raised):
+        if not (is_lower or is_cut or is_raised or self._is_mixed(balloon.spec, allocated)):
             return balloon.spec
         return {r: min(goals[r], allocated[r]) for r in RESOURCES}
+
+    def _is_mixed(self, spec: Amounts, allocated: Amounts) -> bool:
+        """Whether somebody has asked for more and less at once: what is less would wait for what is more."""
+        if self.drifted:
+            return False
+        return any(spec[r] < allocated[r] for r in RESOURCES) and any(spec[r] > allocated[r] for r in RESOURCES)
 
     def _low_goal(self, balloon: Balloon, r: str) -> int:
         """What a balloon shall have at most; on a node that promised too much, only what is really left.
