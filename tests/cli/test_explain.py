@@ -63,7 +63,10 @@ def test_namesakes_are_told_apart(tmp_path: Path) -> None:
     [
         (("pod/nobody",), "the journal knows no pod default/nobody"),
         (("pod/web", "-n", "kube-system"), "the journal knows no pod kube-system/web"),
-        (("job/web",), "cannot explain 'job/web': name a pod as pod/NAME, or a node as node/NAME"),
+        (
+            ("job/web",),
+            "cannot explain 'job/web': name a pod as pod/NAME, a node as node/NAME, or a VM as vm/NAME",
+        ),
     ],
 )
 def test_what_cannot_be_explained_is_said(args: tuple[str, ...], message: str, tmp_path: Path) -> None:

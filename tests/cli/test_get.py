@@ -14,6 +14,10 @@ from flexlet.ports.cluster import NAMESPACES, NODES, PODS
 BIG = {"cpu": "15", "memory": "60Gi", "pods": "110"}
 RESIZING = {"type": "NodeResize", "status": "True", "reason": "HalfPlugged", "message": "memory40 is offline"}
 READY = {"type": "Ready", "status": "True"}
+TEACH = (
+    "error: this cluster does not know FlexVM (vm.flexlet.io/v1alpha1): `flexlet print-manifests |"
+    " kubectl apply -f -` teaches it, and `flexlet controllers` runs the VMs\n"
+)
 DEFERRED = {
     "type": "PodResizePending",
     "status": "True",
@@ -236,7 +240,7 @@ def test_pods_for_programs(world: Api, flexlet: Command) -> None:
         (("pods", "-n", "empty"), (0, "", "there are no pods in namespace empty\n")),
         (
             ("vms",),
-            (1, "", "error: this cluster has no kind FlexVM (vm.flexlet.io/v1alpha1), so it has no VMs\n"),
+            (1, "", TEACH),
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""``flexlet explain pod/NAME`` and ``flexlet explain node/NAME``: why something is as it is.
+"""``flexlet explain pod/NAME``, ``node/NAME`` and ``vm/NAME``: why something is as it is.
 
 A pod's story is in the journal of the agent that runs it. A node's is in the file of its generations, on the node;
 elsewhere the cluster's events tell it. Whoever has the lines of a journal can have them explained: `explained`
@@ -24,12 +24,13 @@ _KINDS: Final = {
     "": "pod",
     **dict.fromkeys(("pod", "pods", "po"), "pod"),
     **dict.fromkeys(("node", "nodes", "no"), "node"),
+    **dict.fromkeys(("vm", "vms", "flexvm", "flexvms", "fvm"), "vm"),
 }
 
 
 @click.command()
-@click.argument("target", metavar="pod/NAME|node/NAME")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The pod's namespace.")
+@click.argument("target", metavar="pod/NAME|node/NAME|vm/NAME")
+@click.option("--namespace", "-n", default="default", show_default=True, help="The namespace of the pod or VM.")
 @click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -53,7 +54,8 @@ def explain(
 
     Of a pod: what its node learned, decided, did and reported, from the journal on that host. Of a node: its
     generations, what changed, and what was done to whom; from the file of its agent on that host, or from the
-    events of a cluster.
+    events of a cluster. Of a VM: what is wanted, what its pod needs for that and has been granted, what the guest
+    has, and what it waits for.
     """
     kind, name = parsed(target)
     if kind == "node":
@@ -63,6 +65,13 @@ def explain(
             print_json(node_value(name, root, ROOT, kubeconfig))
             return
         lines: Iterator[str] = node_story(name, root, ROOT, kubeconfig)
+    elif kind == "vm":
+        from flexlet.cli.explainvm import vm_story, vm_value
+
+        if output == "json":
+            print_json(vm_value(name, namespace, kubeconfig))
+            return
+        lines = vm_story(name, namespace, kubeconfig)
     else:
         from flexlet.adapters.journal import read
 
@@ -76,10 +85,12 @@ def explain(
 
 
 def parsed(target: str) -> tuple[str, str]:
-    """Kind and name of ``pod/web`` or ``node/n1``; a bare name is a pod's."""
+    """Kind and name of ``pod/web``, ``node/n1`` or ``vm/db``; a bare name is a pod's."""
     kind, _, name = target.rpartition("/")
     if kind not in _KINDS or not name:
-        raise ConfigError(f"cannot explain {target!r}: name a pod as pod/NAME, or a node as node/NAME")
+        raise ConfigError(
+            f"cannot explain {target!r}: name a pod as pod/NAME, a node as node/NAME, or a VM as vm/NAME"
+        )
     return _KINDS[kind], name
 
 
