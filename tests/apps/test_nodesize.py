@@ -10,6 +10,7 @@ from flexlet.apiserver.housekeeping.crds import Definitions
 from flexlet.apps import nodesize
 from flexlet.apps.nodesize import Options, controllers
 from flexlet.core.nodesize import names
+from flexlet.core.nodesize.settings import ClusterFacts
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import LEASES, Ref
 from flexlet.testing.cluster import serving
@@ -78,3 +79,15 @@ def test_a_second_controller_waits() -> None:
             assert second.tally.resizes == {}
 
     run(story())
+
+
+@pytest.mark.parametrize(
+    ("vouched", "known"),
+    [(False, ClusterFacts()), (True, ClusterFacts(version=(1, 36), spares_victims=True))],
+)
+def test_the_release_of_the_server_is_looked_up_and_not_believed(vouched: bool, known: ClusterFacts) -> None:
+    async def read(path: str) -> bytes:
+        assert path == "/version"
+        return b'{"gitVersion": "v1.36.3", "major": "1"}'
+
+    assert asyncio.run(nodesize.facts(read, spares_victims=vouched)) == known

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from flexlet.adapters import metricspage
 from flexlet.api.status import ApiError, NotFound
 from flexlet.apps.controllers import Part, Wiring
 from flexlet.core import refs
-from flexlet.core.nodesize import exposition, names
+from flexlet.core.nodesize import exposition, names, sights
 from flexlet.core.nodesize.autoscaler import AutoscalerDecider
 from flexlet.core.nodesize.decider import NodeSizeDecider
 from flexlet.core.nodesize.settings import ClusterFacts, Settings
@@ -135,6 +135,18 @@ async def install(cluster: Cluster) -> None:
             await cluster.create(ref, "", body)
         else:
             await cluster.patch(ref, "", name, {key: body[key] for key in body if key == "spec"})
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
+async def facts(read: Callable[[str], Awaitable[bytes]], *, spares_victims: bool) -> ClusterFacts:
+    """What the mode guard must know: the server's release is looked up, for its gates the operator vouches."""
+    if not spares_victims:
+        return ClusterFacts()
+    found = msgspec.json.decode(await read("/version"), type=_Version)
+    return ClusterFacts(version=sights.release(found.git_version), spares_victims=True)
 
 
 async def require_kind(cluster: Cluster) -> None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option(
     "--spares-victims",
     is_flag=True,
-    help="For stock-critical: the control plane is 1.37 or later, and gate"
+    help="For stock-critical, which needs 1.37 or later: gate"
     " InPlacePodVerticalScalingSchedulerPreemption is on in all components.",
 )
 @click.option("--autoscale", is_flag=True, help="Give nodes more for pods that wait, and take it back when idle.")
@@ -89,8 +89,8 @@ def controllers(
     from flexlet.adapters.vmlink.execlink import ExecLinks
     from flexlet.apps import vms as virtual
     from flexlet.apps.eventloop import new_loop
-    from flexlet.apps.nodesize import Options, run_controllers
-    from flexlet.core.nodesize.settings import ClusterFacts, Settings
+    from flexlet.apps.nodesize import Options, facts, run_controllers
+    from flexlet.core.nodesize.settings import Settings
 
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(levelname)s %(message)s")
     settings = Settings(
@@ -103,7 +103,6 @@ def controllers(
         settings = msgspec.structs.replace(settings, image=balloon_image)
     options = Options(
         settings=settings,
-        cluster=ClusterFacts(version=(1, 37), spares_victims=True) if spares_victims else ClusterFacts(),
         autoscale=autoscale,
         lease_namespace=lease_namespace if leader_elect else "",
         identity=f"{socket.gethostname()}_{os.getpid()}",
@@ -121,7 +120,9 @@ def controllers(
             links = ExecLinks(lambda: incluster.found(kubeconfig), "flexlet-controllers")
             looks_after = vms and await virtual.has_kinds(cluster)
             others = {virtual.adding(clock, machines, links): machines.metrics} if looks_after else {}
-            await run_controllers(cluster, clock, options, where, ready, others)
+            known = await facts(cluster.read, spares_victims=spares_victims)
+            guarded = msgspec.structs.replace(options, cluster=known)
+            await run_controllers(cluster, clock, guarded, where, ready, others)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run())

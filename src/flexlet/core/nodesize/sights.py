@@ -126,7 +126,7 @@ def node(raw: bytes) -> NodeSight:
         taints=found.spec.taints,
         capacity=sizes.of(status.capacity),
         allocatable=sizes.of(status.allocatable),
-        version=_version(status.node_info.kubelet_version),
+        version=release(status.node_info.kubelet_version),
         system=status.node_info.operating_system or "linux",
         unplug_refused=next((c.message for c in status.conditions if c.reason == _UNPLUG_REFUSED), ""),
         preemption_is_off=names.LABEL.encode() in bytes(found.spec.pod_preemption_policy),
@@ -217,7 +217,8 @@ def _actual(found: ContainerStatus | None, spec: Amounts) -> Amounts:
     return sizes.of(found.resources.requests, spec)
 
 
-def _version(text: str) -> tuple[int, int]:
+def release(text: str) -> tuple[int, int]:
+    """``v1.36.3`` is 1.36; what is no version is older than all."""
     major, _, rest = text.removeprefix("v").partition(".")
     minor = rest.partition(".")[0]
     return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
