@@ -398,7 +398,8 @@ class VmDecider:
             return
         self._count += 1
         new = SetSize(
-            id=f"{now:.3f}-{self._count}",
+            # Never one that was used before, not even by the controller that died a moment ago.
+            id=f"{now:.3f}-{scene.vm.metadata.resource_version}-{self._count}",
             vcpus=order.vcpus,
             memory=order.memory,
             unplug_timeout_s=scene.unplug_timeout_s,

@@ -4,7 +4,7 @@ CPU and memory go separately, because a resize is granted as a whole or not at a
 goes with the CPU. No step goes up in one resource and down in the other.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -18,6 +18,7 @@ from flexlet.core.vm.scene import Scene
 from flexlet.core.vm.sights import LauncherPod
 
 Stage = Literal["grow", "withdraw", "shrink"]
+_OVER: Final = frozenset({"Partial", "Failed"})
 
 
 class Desire(msgspec.Struct, frozen=True):
@@ -54,8 +55,10 @@ def is_settled(scene: Scene, resize: Resize, now: float) -> bool:
     if report is None or heard is None or told is None or not scene.is_answered:
         return False
     is_told = orders.intended(scene, resize) == Sizes(told.vcpus, told.memory)
+    is_cpu = report.vcpus == told.vcpus or report.cpu.progress in _OVER
+    is_memory = report.requested == told.memory or report.ram.progress in _OVER
     is_quiet = "Changing" not in {report.cpu.progress, report.ram.progress}
-    return is_told and is_quiet and now >= settled_at(scene)
+    return is_told and is_cpu and is_memory and is_quiet and now >= settled_at(scene)
 
 
 def settled_at(scene: Scene) -> float:

@@ -179,7 +179,8 @@ def _actual(found: ContainerStatus | None, spec: Need) -> Need:
 def _condition(pod: Pod, kind: str) -> Condition | None:
     """What the node says about the resize that is asked for now, not about an earlier one."""
     for condition in pod.status.conditions:
-        is_old = 0 < condition.observed_generation < pod.metadata.generation
+        seen = condition.observed_generation or pod.status.observed_generation
+        is_old = 0 < seen < pod.metadata.generation
         if condition.type == kind and condition.status == "True" and not is_old:
             return condition
     return None
