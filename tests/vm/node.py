@@ -51,12 +51,12 @@ class Node(NamedTuple):
 
 
 @contextlib.contextmanager
-def up(directory: Path) -> Iterator[Node]:
+def up(directory: Path, *options: str) -> Iterator[Node]:
     """``flexlet up``, with its data in `directory`; ``FLEXLET_UP=DIR`` takes one that runs already."""
     if given := os.environ.get("FLEXLET_UP"):
         yield Node(Path(given, "kubeconfig"), Vm(Path(given), place(Path(given), NAME)))
         return
-    process = Up(directory)
+    process = Up(directory, *options)
     try:
         process.ready()
         yield Node(process.kubeconfig, Vm(directory, place(directory, NAME)))

@@ -14,13 +14,13 @@ STOP_S: Final = 180.0
 class Up:
     """A run of ``flexlet up --data DIR`` with its node in a machine; the data may outlive it."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *options: str) -> None:
         data.mkdir(parents=True, exist_ok=True)
         self.kubeconfig = data / "kubeconfig"
         self._log = data / "up.log"
         with self._log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "flexlet", "up", "--data", str(data)],
+                [sys.executable, "-m", "flexlet", "up", "--data", str(data), *options],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

@@ -1,6 +1,6 @@
 """A small guest to try virtual machines with, as a container image: the lab's kernel, and busybox on top of it.
 
-For ``kernelBoot.container`` (``/boot/vmlinuz``, ``/boot/initrd.img``) and as a containerDisk (``/disk/disk.img``,
+For ``kernelBoot.container`` (``/boot/vmlinux``, ``/boot/initrd.img``) and as a containerDisk (``/disk/disk.img``,
 a file system that holds a greeting). It brings CPUs and memory online and tells once a second what it has; it
 boots fast, which matters where everything is emulated, some of it twice.
 """
@@ -11,13 +11,13 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from flexlet.adapters.image import cache, cpio, initramfs, layout, program, recipe, tarlayer
+from flexlet.adapters.image import cache, cpio, initramfs, kernelimage, layout, program, recipe, tarlayer
 from flexlet.adapters.image.layout import ContainerImage
 from flexlet.adapters.image.progress import Progress
 from flexlet.errors import HostError
 
 NAME: Final = "localhost/flexlet/vm-guest:latest"
-KERNEL: Final = "/boot/vmlinuz"
+KERNEL: Final = "/boot/vmlinux"
 INITRD: Final = "/boot/initrd.img"
 DISK: Final = "/disk/disk.img"
 GREETING: Final = "hello from a containerDisk"
@@ -34,14 +34,15 @@ def image(store: Path, lab: Path, progress: Progress) -> ContainerImage:
         tree = target / "tree"
         (tree / "boot").mkdir(parents=True)
         (tree / "disk").mkdir()
-        shutil.copy(lab / "vmlinuz", tree / KERNEL.lstrip("/"))
+        packed = (lab / "vmlinuz").read_bytes()
+        (tree / KERNEL.lstrip("/")).write_bytes(kernelimage.unpacked(packed) or packed)
         (tree / INITRD.lstrip("/")).write_bytes(_initrd(lab, target / "modules", script))
         _make_disk(target / "files", tree / DISK.lstrip("/"))
         tarlayer.packed({"boot": tree / "boot", "disk": tree / "disk"}, target / "layer.tar")
         for folder in ("tree", "modules", "files"):
             shutil.rmtree(target / folder)
 
-    parts = [lab.name, script, GREETING, *MODULES]
+    parts = [lab.name, script, KERNEL, GREETING, *MODULES]
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     done = cache.obtain(store / "vm-guests", name, build, progress)
     return ContainerImage((NAME,), (layout.blob(done / "layer.tar"),), {"Env": ["PATH=/"]})

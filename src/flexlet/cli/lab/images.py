@@ -50,7 +50,7 @@ def launcher(file: Path, cache: Path | None, install: bool) -> None:
     """Write the container image of launchers (QEMU and flexlet) to FILE, an OCI archive for any cluster.
 
     Give it to each node (`ctr -n k8s.io images import FILE`), or to a registry
-    (`skopeo copy oci-archive:FILE docker://...`) and name it there in the controller's settings.
+    (`skopeo copy oci-archive:FILE docker://...`) and name it to `flexlet controllers --vm-image`.
     """
     import shutil
 
