@@ -204,6 +204,13 @@ def test_what_remained_is_over_when_it_is_no_longer_true() -> None:
     assert remaining(("CPUOvercommitted",), small, nodes.situation(etcd)) == (), "it tells nothing new"
 
 
+def test_what_is_short_is_told_whatever_else_changes() -> None:
+    """Swap goes from a node that is too small for its critical pod already: nobody is asked for room."""
+    etcd, small = nodes.tenant("etcd", ",512Mi", static=True), nodes.generation(memory="1536Mi")
+    found = planned(small, nodes.machine(memory="1536Mi", swap="0"), nodes.situation(etcd))
+    assert (found.victims, found.notes) == ((), ("CriticalOverCapacity",))
+
+
 def test_growth_ends_nobody_even_on_a_node_that_was_too_small() -> None:
     """An agent that starts on an overfull node touches nothing; more room is no reason to begin with it."""
     people = [nodes.tenant(f"p{number}", ",4Gi", age=number) for number in range(4)]
@@ -378,7 +385,6 @@ def test_containers_may_have_values_of_sizes_before() -> None:
     assert [(each.oom_before, each.oom_after, each.files) for each in found] == [
         ((500, 667), 750, {"memory.swap.max": "1073741824"})
     ]
-    assert late(sizes, nodes.machine(), nodes.situation(B), frozenset({"b-c"})) == ()
     assert late([], nodes.machine(), nodes.situation(B)) == ()
     grown = plan(nodes.generation(), nodes.machine(memory="16Gi"), 1.0, nodes.situation(B), None, (), sizes)
     assert isinstance(grown, ResizePlan)

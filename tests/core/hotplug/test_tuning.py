@@ -4,7 +4,7 @@ from tests.core.hotplug import nodes
 
 from flexlet.core.cgroups.settings import CgroupSettings
 from flexlet.core.hotplug.steps import TuneContainer
-from flexlet.core.hotplug.tuning import tunes
+from flexlet.core.hotplug.tuning import sized, tunes
 from flexlet.core.hotplug.view import view
 
 SMALL, LARGE = (view(nodes.machine(memory=text), nodes.SETTINGS).host for text in ("8Gi", "16Gi"))
@@ -42,6 +42,19 @@ def test_limited_containers_guaranteed_ones_and_best_effort_stay_as_they_are() -
         nodes.tenant("critical", qos="Guaranteed", priority=2_000_000_000),
     )
     assert tunes(same, [SMALL], LARGE, nodes.SWAPPING) == ()
+
+
+def test_a_runtime_is_told_what_the_size_means_for_a_container() -> None:
+    """Or it would set again what the container was started with."""
+    swaps = nodes.tenant("b", "500m,2Gi", ",4Gi").pod
+    free, large = (nodes.tenant("f", size).pod for size in (",1Gi", ",8Gi"))
+    assert sized(swaps, "c", SMALL, nodes.SWAPPING) == {"memory.swap.max": "1073741824"}
+    assert sized(swaps, "c", LARGE, nodes.SWAPPING) == {"memory.swap.max": "536870912"}
+    high = str(6553 * MIB + 614 * 1024 // 4096 * 4096)
+    assert sized(free, "c", SMALL, QOS) == {"memory.high": high, "memory.swap.max": "0"}
+    opened = {"memory.high": "max", "memory.swap.max": "0"}
+    assert sized(large, "c", SMALL, QOS) == opened, "it may have had a mark before"
+    assert sized(swaps, "gone", SMALL, nodes.SWAPPING) == {}
 
 
 def test_only_what_runs_is_tuned_sidecars_too() -> None:

@@ -17,6 +17,7 @@ import msgspec
 from flexlet.api.quantity import ZERO
 from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.hotplug.generation import Generation
+from flexlet.core.hotplug.readmission import readmitted
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Settled, Situation, settle
 from flexlet.core.hotplug.steps import (
@@ -31,7 +32,6 @@ from flexlet.core.hotplug.steps import (
     Squeeze,
     TuneContainer,
 )
-from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.tuning import tunes
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import NodeView
@@ -113,35 +113,28 @@ def plan(
         victims=settled.victims,
         allocations=settled.allocations,
         reassigned=settled.resynced.reassigned,
-        notes=_notes(view, settled),
+        notes=_notes(view, settled, situation),
     )
 
 
 def remaining(notes: tuple[str, ...], machine: Machine, situation: Situation) -> tuple[str, ...]:
     """Those of the reasons that remained after a change which still hold on a node at rest."""
     view = _view(machine, situation)
-    hold = _notes(view, settle(machine, machine, view, situation, shrank=True))
+    hold = _notes(view, settle(machine, machine, view, situation, shrank=True), situation)
     return tuple(each for each in notes if each in hold)
 
 
-def late(
-    worn: Iterable[Machine], machine: Machine, situation: Situation, seen: frozenset[str] = frozenset()
-) -> tuple[TuneContainer, ...]:
-    """For containers that have values of other sizes still; `seen` are ids of those that have not for sure."""
+def late(worn: Iterable[Machine], machine: Machine, situation: Situation) -> tuple[TuneContainer, ...]:
+    """For containers that may have values of other sizes still, or again."""
     sizes = tuple(_view(each, situation) for each in worn)
-    fresh = tuple(_without(each, seen) for each in situation.tenants)
-    view = _view(machine, situation)
-    return _tunes(sizes, view, msgspec.structs.replace(situation, tenants=fresh)) if sizes else ()
+    return _tunes(sizes, _view(machine, situation), situation) if sizes else ()
 
 
-def _without(tenant: Tenant, seen: frozenset[str]) -> Tenant:
-    fresh = {name: run for name, run in tenant.running.items() if run not in seen}
-    return msgspec.structs.replace(tenant, running=fresh)
-
-
-def _notes(view: NodeView, settled: Settled) -> tuple[str, ...]:
+def _notes(view: NodeView, settled: Settled, situation: Situation) -> tuple[str, ...]:
+    """What is short on this size, also if nothing became less on the way to it and nobody was asked for room."""
     below = [BELOW_RESERVED] if view.below_reserved else []
-    return tuple(dict.fromkeys((*below, *settled.notes)))
+    room = readmitted(situation.tenants, view.allocatable, situation.resize)
+    return tuple(dict.fromkeys((*below, *room.notes, *settled.notes)))
 
 
 def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: bool) -> Generation:

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from flexlet.api.pod import Container
+from flexlet.api.pod import Container, Pod
 from flexlet.core.cgroups.containers import container_resources
 from flexlet.core.cgroups.settings import CgroupSettings, Host
 from flexlet.core.hotplug.steps import TuneContainer
@@ -40,6 +40,14 @@ def tunes(
         for container in _running(tenant)
         if (tune := _tune(tenant, container, sizes, after, settings, oom=oom)) is not None
     )
+
+
+def sized(pod: Pod, name: str, host: Host, settings: CgroupSettings) -> dict[str, str]:
+    """The files of a container that depend on the size of its node, as far as anybody sets them."""
+    found = (each for each in (*pod.spec.init_containers, *pod.spec.containers) if each.name == name)
+    unified = next((container_resources(pod, each, host, settings).unified for each in found), {})
+    opened = {HIGH: _UNSET[HIGH]} if settings.memory_qos else {}
+    return opened | {name: text for name, text in unified.items() if name in _UNSET}
 
 
 def _running(tenant: Tenant) -> Iterator[Container]:

@@ -6,16 +6,56 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from tests.engine.agent.resizing.lives import Happening, configs, life_of, live
+from tests.engine.agent.resizing import rig
+from tests.engine.agent.resizing.lives import (
+    Cpus,
+    Create,
+    Delete,
+    Die,
+    Happening,
+    Memory,
+    NoSpace,
+    Resize,
+    Swap,
+    Wait,
+    configs,
+    life_of,
+    live,
+)
 
+from flexlet.core.hotplug import saved
 from flexlet.testing import run
 
 Json = dict[str, Any]
+
+OWN, SHARES = Create("guaranteed", 0, 0), Create("burstable", 0, 0)
+LIVES: dict[str, list[Happening]] = {
+    "critical pods are still too large when swap goes": [
+        *(OWN, Wait(2.0), Memory(3, silent=False), Create("static", 1, 0), Wait(20.0), Swap(0)),
+    ],
+    "a container started for a size that was never written down": [
+        *(Create("static", 0, 0), Wait(2.0), Memory(3, silent=False), Die(0, 0.0)),
+        *(OWN, NoSpace(saved.FILE, 1), Wait(0.0), OWN, Memory(4, silent=False)),
+    ],
+    "other CPUs for a container whose swap has just changed": [
+        *(OWN, SHARES, Wait(2.0), Delete(0), Swap(0), Wait(0.3), OWN),
+    ],
+    "other CPUs for a container while its node changes": [
+        *(OWN, SHARES, Wait(2.0), Resize(0, 0), Cpus(frozenset({1})), Delete(0), Memory(3, silent=False)),
+    ],
+}
+"""Some that did not end well once."""
 
 
 def ends_well(life: list[Happening], config: Json) -> None:
     with tempfile.TemporaryDirectory() as directory:
         assert run(live(life, config, Path(directory))) == {}
+
+
+@pytest.mark.parametrize("config", [rig.CONFIG, rig.STATIC], ids=["none", "static"])
+@pytest.mark.parametrize("name", LIVES)
+def test_a_life_that_went_wrong_once(name: str, config: Json) -> None:
+    ends_well(LIVES[name], config)
 
 
 @settings(max_examples=25, deadline=None)

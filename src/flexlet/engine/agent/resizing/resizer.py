@@ -79,8 +79,6 @@ class NodeResizer:
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
-        self._tuned: frozenset[str] = frozenset()
-        """Containers that were asked when the size changed last, by id."""
         self._begun: Machine | None = None
         """The size that is being worked on; trying it again is not another resize."""
         self.counted: Callable[[Generation], None] = lambda _: None
@@ -98,6 +96,8 @@ class NodeResizer:
     async def begin(self, machine: Machine, settings: ResizeSettings) -> Machine:
         """Go on from an earlier agent; the machine that all pods are held to until `run` follows."""
         await self._generations.open(machine, settings)
+        # Whatever starts before the first plan is given the values of the machine as it was found.
+        await self._generations.attempt(machine)
         self._notes = self._generations.notes
         self._count_from_now(self._generations.current)
         self._saying.tell(machine=machine, resizing=self._at_rest())
@@ -174,8 +174,8 @@ class NodeResizer:
 
     async def _tune_again(self, machine: Machine, situation: Situation) -> None:
         self._doing.forget(_running(situation))
-        worn, tuned = self._generations.worn, self._tuned - self._doing.untuned.keys()
-        for step in late(worn, machine, situation, tuned):
+        worn = self._generations.worn
+        for step in late(worn, machine, situation):
             await self._doing.tune(step)
         if worn and not self._doing.untuned:
             await self._generations.outlive(worn)
@@ -193,7 +193,7 @@ class NodeResizer:
                 log.info("the node keeps its size: %s", found.why)
                 self._rest()
             elif await self._carry_out(found, situation, seen_at):
-                await self._finish(found, situation)
+                await self._finish(found)
         finally:
             self._loop.tell(present.changed(resizing=False))
 
@@ -240,10 +240,10 @@ class NodeResizer:
         self._meters.set(metrics.GENERATION.name, value=generation.number)
         self.counted(generation)
 
-    async def _finish(self, found: ResizePlan, situation: Situation) -> None:
+    async def _finish(self, found: ResizePlan) -> None:
         forced = self._doing.used_too_much
         await self._generations.finish(forced=bool(forced))
-        self._notes, self._begun, self._tuned = found.notes, None, _running(situation)
+        self._notes, self._begun = found.notes, None
         self._rest()
         count(self._meters, metrics.done(found))
         if forced:
