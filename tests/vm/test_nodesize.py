@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 
+import msgspec
 import pytest
 from tests.vm.node import NAME, Hands, Node, container, runs
 
@@ -30,7 +31,10 @@ async def capacity(hands: Hands) -> tuple[int, int]:
 
 
 async def test_the_machine_follows_the_wish(node: Node, hands: Hands) -> None:
-    """Past what it has it is plugged, and unplugged again behind a fence; who runs does not notice."""
+    """Past what it has it is plugged, and unplugged again behind a fence; who runs does not notice.
+
+    What the guest keeps stays behind the balloon.
+    """
     web = await hands.start("web", container(resources={"requests": {"cpu": "500m", "memory": "64Mi"}}))
     cpus, memory = await capacity(hands)
     socket = str(node.vm.directory.file("qmp.sock"))
@@ -42,6 +46,11 @@ async def test_the_machine_follows_the_wish(node: Node, hands: Hands) -> None:
         code, said = await resize(node, "--cpu", "1900m", "--memory", "1536Mi")
         assert code == 0, said
         assert (await capacity(hands))[0] == cpus
+        status = msgspec.json.decode(await hands.api.get(SIZES, "", NAME))["status"]
+        assert status["effective"] == {"cpu": "1900m", "memory": "1536Mi"}
+        # Memory that the machine was started with cannot go, and it is said who holds it back instead.
+        assert status["machine"]["phase"] == "Refused"
+        assert status["machine"]["message"].endswith(": the balloon is the downsizing")
         assert runs(await hands.get("web")) == runs(web)
     finally:
         await hands.api.delete(SIZES, "", NAME)
