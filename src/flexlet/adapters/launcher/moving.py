@@ -7,6 +7,8 @@ an old picture of it: it is `Migrated`, and ends when it is told to.
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+import msgspec
+
 from flexlet.adapters.launcher.board import Board, Pulse
 from flexlet.adapters.qemu.hypervisor import QemuHypervisor
 from flexlet.adapters.qemu.monitor import Monitor, Refusal
@@ -56,15 +58,18 @@ class Moving:
         """Send the machine there, and follow until that has ended one way or the other."""
         if self._board.report.move.state == "Active":
             return
-        self._board.update(move=Move("Active"))
+        self._tell(Move("Active"), order)
         try:
             await self._begin(order)
-            await self._follow()
+            await self._follow(order)
         except HypervisorGone:
-            self._board.update(move=Move("Failed", message="the connection to QEMU broke during the migration"))
+            self._tell(Move("Failed", message="the connection to QEMU broke during the migration"), order)
         except HypervisorError as error:
-            self._board.update(move=Move("Failed", message=str(error)))
+            self._tell(Move("Failed", message=str(error)), order)
         self._pulse.beat()
+
+    def _tell(self, move: Move, order: MigrateTo) -> None:
+        self._board.update(move=msgspec.structs.replace(move, address=order.address))
 
     async def cancel(self) -> None:
         """Give it up; what follows the migration sees the end of it."""
@@ -81,14 +86,14 @@ class Moving:
         )
         await self._execute("migrate", uri=order.address)
 
-    async def _follow(self) -> None:
+    async def _follow(self, order: MigrateTo) -> None:
         while True:
             move = qmp.move(await self._monitor.execute("query-migrate"))
             if move.state not in {"", "Active"}:
                 await self._measure()
-                self._board.update(move=move)
+                self._tell(move, order)
                 return
-            self._board.update(move=Move("Active", move.transferred, move.total_ms, 0))
+            self._tell(Move("Active", move.transferred, move.total_ms, 0), order)
             await self._pulse.within(LOOK_S)
 
     async def _execute(self, command: str, **arguments: Any) -> None:

@@ -98,11 +98,11 @@ class SimGuest:
             case PowerDown():
                 self._power_down(now)
             case Listen(address=address):
-                self.listens = address
+                self.listens, self.message = address, f"waits for the machine at {address}"
             case MigrateTo() if self.state == "Running" and self.move.state != "Active":
                 self._migrate(order, now)
             case MigrateCancel() if self.move.state == "Active":
-                self._stay("Cancelled", "it was called off", now)
+                self._stay("Cancelled", "it was called off", self.move.address, now)
             case _:
                 pass
 
@@ -161,7 +161,7 @@ class SimGuest:
         """Everything is copied, as fast as it goes beside what the guest writes meanwhile; perhaps never."""
         allowed = order.max_bandwidth or self.temper.bandwidth
         rate = min(self.temper.bandwidth, allowed) - self.temper.dirty_rate
-        self.move = Move("Active")
+        self.move = Move("Active", address=order.address)
         self._enable(False, now)
         if rate > 0:
             self._agenda.put(
@@ -170,20 +170,21 @@ class SimGuest:
 
     def _copied(self, order: MigrateTo, took_s: float, now: float) -> None:
         if not self.on_arrival(self, order):
-            self._stay("Failed", f"nobody listens at {order.address}", now)
+            self._stay("Failed", f"nobody listens at {order.address}", order.address, now)
             return
-        self.move = Move("Completed", self.memory, round(took_s * 1000), order.downtime_limit_ms)
+        took_ms = round(took_s * 1000)
+        self.move = Move("Completed", self.memory, took_ms, order.downtime_limit_ms, address=order.address)
         self.state = "Migrated"
         self._agenda.clear()
 
-    def _stay(self, state: MoveState, message: str, now: float) -> None:
-        self.move = Move(state, message=message)
+    def _stay(self, state: MoveState, message: str, address: str, now: float) -> None:
+        self.move = Move(state, message=message, address=address)
         self._agenda.drop("copied")
         self._enable(True, now)
 
     def arrive(self, source: "SimGuest", now: float) -> None:
         """Go on as the machine that was copied here."""
-        self.state, self.resets = "Running", source.resets
+        self.state, self.resets, self.message = "Running", source.resets, ""
         self.cpus.slots, self.cpus.online = set(source.cpus.slots), set(source.cpus.online)
         self.ram.elastic, self.ram.asked = source.ram.elastic, source.ram.asked
         self.cpus.forget()

@@ -130,6 +130,8 @@ class Move(msgspec.Struct, frozen=True):
     total_ms: int = 0
     downtime_ms: int = 0
     message: str = ""
+    address: str = ""
+    """Where it was sent: tells this migration from an earlier one."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

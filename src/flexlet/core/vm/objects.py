@@ -180,6 +180,8 @@ class HostDisk(KubeStruct, frozen=True, kw_only=True):
     path: str = ""
     type: Literal["Disk", "DiskOrCreate"] = "Disk"
     capacity: Quantity | None = None
+    shared: bool = False
+    """Whether all nodes see the same file there."""
 
 
 class EmptyDisk(KubeStruct, frozen=True, kw_only=True):
@@ -352,6 +354,8 @@ class FlexVMStatus(KubeStruct, frozen=True, kw_only=True):
     resize: Resize | None = None
     started_with: str = ""
     """Of the running machine: a digest of all that cannot change while it runs."""
+    devices: tuple[str, ...] = ()
+    """Devices that were handed to the running machine: its pod has room for them until it ends."""
     start_failure: StartFailure | None = None
     power: str = ""
     """The value of annotation vm.flexlet.io/power that was obeyed last."""

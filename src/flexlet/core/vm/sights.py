@@ -40,6 +40,8 @@ class LauncherPod(msgspec.Struct, frozen=True, kw_only=True):
     migration: str = ""
     """uid of the FlexVMMigration whose target it is."""
     node: str = ""
+    address: str = ""
+    """Its IP."""
     created: str = ""
     resource_version: str = ""
     generation: int = 0
@@ -130,6 +132,7 @@ def launcher(pod: Pod) -> LauncherPod:
         owner=meta.labels.get(names.CREATED_BY, ""),
         migration=meta.labels.get(names.MIGRATION_LABEL, ""),
         node=pod.spec.node_name,
+        address=pod.status.pod_ip,
         created=meta.creation_timestamp or "",
         resource_version=meta.resource_version,
         generation=meta.generation,
