@@ -19,6 +19,11 @@ from flexlet.errors import HostError
 NAME: Final = "localhost/flexlet/vm-guest:latest"
 KERNEL: Final = "/boot/vmlinux"
 INITRD: Final = "/boot/initrd.img"
+KERNEL_ARGS: Final = (
+    "quiet nokaslr swiotlb=noforce cryptomgr.notests=1"
+    " initcall_blacklist=init_kprobe_trace,load_system_certificate_list,cubictcp_register"
+)
+"""What saves the kernel a third of its work: nothing that this guest would miss."""
 DISK: Final = "/disk/disk.img"
 GREETING: Final = "hello from a containerDisk"
 MODULES: Final = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_mem", "button", "evdev")
