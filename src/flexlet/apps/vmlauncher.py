@@ -76,6 +76,7 @@ async def _looked_after(
         done = await Launcher(machine, accelerator, run_dir, running, board, orders).run()
     except BaseException:
         running.kill()  # nobody would look after it
+        await running.ended()
         raise
     finally:
         await asyncio.wait((showing,), timeout=_LAST_WORDS_S)

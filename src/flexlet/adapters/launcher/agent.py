@@ -7,7 +7,7 @@ read away. There may be no agent, one that is not up yet, or one that hangs: all
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,10 +55,13 @@ class _Channel:
 
 
 class Agent:
-    """The agent at the other end of a socket."""
+    """The agent at the other end of a socket; `is_there` says whether anybody in the guest holds that open."""
 
-    def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, path: Path, is_there: Callable[[], Awaitable[bool]], patience_s: float = PATIENCE_S
+    ) -> None:
         self._path = path
+        self._is_there = is_there
         self._patience_s = patience_s
         self._turn = asyncio.Lock()
 
@@ -76,6 +79,8 @@ class Agent:
         return answer if isinstance(answer, int) else 0
 
     async def _asked(self, command: str, arguments: dict[str, Any] | None = None) -> Any:
+        if not await self._is_there():
+            return None
         try:
             async with self._turn, asyncio.timeout(self._patience_s), self._connected() as channel:
                 await channel.sync()

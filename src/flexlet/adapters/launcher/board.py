@@ -45,6 +45,12 @@ class Board:
             else:
                 await self._changed.wait()
 
+    async def changes(self, patience_s: float) -> None:
+        """Wait until something else is said, but no longer than that."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
+                await self._changed.wait()
+
     def _tell(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

@@ -70,7 +70,7 @@ class Launcher:
         if running.is_ours:
             starts.begin(machine.sockets * vcpus_a_socket(machine), accelerator)
         self._hypervisor = QemuHypervisor(self._monitor, claim=starts.claim, slots=lambda: machine.max_sockets)
-        self._vcpus = Vcpus(self._hypervisor, machine, Agent(run.agent), board, self._measure)
+        self._vcpus = Vcpus(self._hypervisor, machine, Agent(run.agent, self._has_agent), board, self._measure)
         memory = GuestMemory(self._hypervisor, machine, board, self._pulse, self._measure)
         self._sizing = Sizing(board, self._pulse, self._vcpus, memory)
         self._moving = Moving(self._monitor, self._hypervisor, machine, board, self._pulse, self._measure)
@@ -147,11 +147,11 @@ class Launcher:
         )
 
     async def _look_inside(self) -> None:
-        if qmp.is_open(await self._monitor.execute("query-chardev"), AGENT_CHARDEV):
-            await self._vcpus.look()
-        else:
-            self._board.update(vcpus_online=None)
+        await self._vcpus.look()
         await asyncio.sleep(GUEST_S)
+
+    async def _has_agent(self) -> bool:
+        return qmp.is_open(await self._monitor.execute("query-chardev"), AGENT_CHARDEV)
 
     async def _weigh(self) -> None:
         answer = await self._monitor.execute("human-monitor-command", {"command-line": "info ramblock"})
@@ -162,7 +162,7 @@ class Launcher:
     # ---- doing
 
     async def _take_orders(self) -> None:
-        await self._monitor.execute("query-status")  # orders wait until QEMU answers
+        await self._measure()  # orders wait until QEMU answers
         while True:
             order = await self._orders.get()
             if isinstance(order, SetSize):

@@ -82,12 +82,12 @@ class Sizing:
         while (
             self._board.report.run_state not in {"Running", "Paused"} or self._board.report.move.state == "Active"
         ):
-            await self._pulse.within(LOOK_S)
+            await self._board.changes(LOOK_S)
 
     async def _until_it_differs(self, order: SetSize, part: Part, answer: Answer) -> None:
         """After it was reached: until it is no more. After a part of it: until it is reached without us."""
         while True:
-            await self._pulse.within(LOOK_S)
+            await self._board.changes(LOOK_S)
             have, target = self._sizes(order, part)
             if answer.progress == "Settled" and have != target:
                 self._board.update(**{part: Answer("Changing")})

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from flexlet.adapters.launcher.agent import Agent
+from flexlet.adapters.launcher.agent import Agent, Vcpu
 from flexlet.adapters.launcher.board import Board
 from flexlet.adapters.qemu.hypervisor import QemuHypervisor
 from flexlet.core.lab.devices import CpuSlot, present
@@ -38,6 +38,7 @@ class Vcpus:
         self._agent = agent
         self._board = board
         self._measure = measure
+        self._has_new = False
 
     async def bring(self, vcpus: int, patience_s: float) -> Answer:
         """Plug or unplug as far as it goes; HypervisorError if the hypervisor fails at it."""
@@ -51,6 +52,7 @@ class Vcpus:
         for slot in plan:
             await self._hypervisor.plug(slot)
             await self._measure()
+            self._has_new = True
         return Answer("Settled", await self._bring_online() if plan else "")
 
     def whole(self, vcpus: int) -> int:
@@ -58,10 +60,11 @@ class Vcpus:
         return plugging.whole(vcpus, self._machine)
 
     async def look(self) -> None:
-        """Say how many the guest uses, if its agent tells."""
-        known = await self._agent.vcpus()
-        online = None if known is None else sum(vcpu.online for vcpu in known)
-        self._board.update(vcpus_online=online)
+        """Say how many the guest uses, if its agent tells; one that comes up late takes new ones into use."""
+        if self._has_new:
+            await self._bring_online()
+        else:
+            self._tell(await self._agent.vcpus())
 
     async def _slots(self) -> tuple[CpuSlot, ...]:
         return plugging.usable(await self._hypervisor.cpus(), self._machine)
@@ -101,7 +104,11 @@ class Vcpus:
             await self._agent.bring_online(vcpu.logical_id for vcpu in known if not vcpu.online)
             await asyncio.sleep(_ONLINE_PAUSE_S if len(known) < self._board.report.vcpus else 0)
             known = await self._agent.vcpus()
+        online, have = self._tell(known), self._board.report.vcpus
+        self._has_new = online is None or online < have
+        return "" if online is None or online >= have else f"the guest uses {online} of {have} vCPUs"
+
+    def _tell(self, known: tuple[Vcpu, ...] | None) -> int | None:
         online = None if known is None else sum(vcpu.online for vcpu in known)
         self._board.update(vcpus_online=online)
-        have = self._board.report.vcpus
-        return "" if online is None or online >= have else f"the guest uses {online} of {have} vCPUs"
+        return online

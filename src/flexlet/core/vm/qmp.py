@@ -31,7 +31,7 @@ class _Status(msgspec.Struct):
     status: str
 
 
-class _Ram(msgspec.Struct):
+class _Ram(msgspec.Struct, frozen=True):
     transferred: int = 0
 
 
