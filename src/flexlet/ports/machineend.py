@@ -15,6 +15,8 @@ class MachineSize(msgspec.Struct, frozen=True):
     cpus: int
     memory: int
     refusal: str = ""
+    modules: tuple[int, ...] | None = None
+    """The sizes of the parts in which memory can be taken out, None if any part of it might go."""
 
 
 class MachineEnd(Protocol):

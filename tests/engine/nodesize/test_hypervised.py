@@ -2,10 +2,11 @@
 
 from flexlet.adapters.sim.hypervisor import SimHypervisor
 from flexlet.api.units import GIB, MIB
-from flexlet.core.lab.devices import Dimm, Memory
+from flexlet.core.lab.devices import Dimm
 from flexlet.core.lab.spec import MachineSpec
 from flexlet.core.nodesize.hardware import Deed
-from flexlet.engine.nodesize.hypervised import HypervisedEnd, removable
+from flexlet.core.nodesize.modules import removable, stays
+from flexlet.engine.nodesize.hypervised import HypervisedEnd
 from flexlet.engine.nodesize.keeper import carry_out
 from flexlet.ports.machineend import MachineEnd, MachineSize
 
@@ -18,9 +19,9 @@ def end(hypervisor: SimHypervisor) -> MachineEnd:
 
 async def test_it_grows_and_shrinks() -> None:
     machine = end(SimHypervisor(SPEC))
-    assert await machine.measure() == MachineSize(2, 2 * GIB)
-    assert await machine.plug(2, 2 * GIB) == MachineSize(4, 4 * GIB)
-    assert await machine.unplug(1, 1 * GIB) == MachineSize(3, 3 * GIB)
+    assert await machine.measure() == MachineSize(2, 2 * GIB, modules=())
+    assert await machine.plug(2, 2 * GIB) == MachineSize(4, 4 * GIB, modules=(GIB, GIB))
+    assert await machine.unplug(1, 1 * GIB) == MachineSize(3, 3 * GIB, modules=(GIB,))
 
 
 async def test_cpus_without_a_slot_do_not_keep_memory_out() -> None:
@@ -33,7 +34,7 @@ async def test_boot_memory_stays_and_is_named() -> None:
     machine = end(SimHypervisor(SPEC))
     await machine.plug(0, 1 * GIB)
     size = await machine.unplug(1, 1 * GIB + 512 * MIB)
-    assert size == MachineSize(1, 2 * GIB, "536870912 bytes of memory are not in modules that can be taken out")
+    assert size == MachineSize(1, 2 * GIB, stays(512 * MIB), ())
 
 
 async def test_a_guest_that_keeps_a_module_is_heard() -> None:
@@ -47,13 +48,13 @@ async def test_a_guest_that_keeps_a_module_is_heard() -> None:
 
 
 def test_only_whole_modules_can_go() -> None:
-    memory = Memory(GIB, (Dimm(0, 4 * GIB), Dimm(1, GIB), Dimm(2, 2 * GIB)), None)
-    assert [removable(memory, gib * GIB) for gib in range(8)] == [gib * GIB for gib in (0, 1, 2, 3, 4, 5, 6, 7)]
+    assert [removable((4, 1, 2), wish) for wish in range(9)] == [0, 1, 2, 3, 4, 5, 6, 7, 7]
+    assert [removable((4, 2), wish) for wish in range(8)] == [0, 0, 2, 2, 4, 4, 6, 6]
 
 
 async def test_a_deed_says_how_big_and_not_how_much_more() -> None:
     machine = end(SimHypervisor(SPEC))
-    assert await carry_out(machine, Deed("n1", "")) == MachineSize(2, 2 * GIB)
+    assert await carry_out(machine, Deed("n1", "")) == MachineSize(2, 2 * GIB, modules=())
     for _ in range(2):
-        assert await carry_out(machine, Deed("n1", "", 4, 3 * GIB)) == MachineSize(4, 3 * GIB)
-    assert await carry_out(machine, Deed("n1", "", 2, 2 * GIB)) == MachineSize(2, 2 * GIB)
+        assert await carry_out(machine, Deed("n1", "", 4, 3 * GIB)) == MachineSize(4, 3 * GIB, modules=(GIB,))
+    assert await carry_out(machine, Deed("n1", "", 2, 2 * GIB)) == MachineSize(2, 2 * GIB, modules=())

@@ -16,6 +16,7 @@ import msgspec
 from flexlet.api import age, decode
 from flexlet.core.actions import ApiAction, PatchObject
 from flexlet.core.nodesize import names, sizes, wanted
+from flexlet.core.nodesize.modules import removable, stays
 from flexlet.core.nodesize.objects import Base, MachineStatus, Phase
 from flexlet.core.nodesize.resizing import Turn
 from flexlet.core.nodesize.scene import Scene
@@ -88,12 +89,27 @@ def _start(scene: Scene, base: Base, status: MachineStatus, turn: Turn, now: flo
     less = _removable(scene, base, turn)
     if not any(less.values()):
         return HardwarePlan(status=status, actions=_calm(scene))
+    modules = scene.machine.modules if scene.machine else None
+    whole = less[MEMORY] if modules is None else removable(modules, less[MEMORY])
+    kept = stays(less[MEMORY] - whole) if whole < less[MEMORY] else ""
+    return _fenced(scene, msgspec.structs.replace(status, kept=kept), {CPU: less[CPU], MEMORY: whole}, now)
+
+
+def _fenced(scene: Scene, status: MachineStatus, less: dict[str, int], now: float) -> HardwarePlan:
+    """Everything is behind the balloon: the node is to get ready, where it can, and then the hardware goes."""
     begun = _begun(scene, status, "Preparing" if scene.node.is_native else "Unplugging", _negative(less), now)
+    if not any(less.values()):
+        return HardwarePlan(status=_gone(begun), actions=_calm(scene))
     if begun.phase == "Unplugging":
         return HardwarePlan(status=begun, deed=_deed(scene, begun))
     left = sizes.less(scene.node.capacity, {CPU: less[CPU] * 1000, MEMORY: less[MEMORY]})
     ask = {names.DESIRED_CAPACITY: decode.to_json(sizes.listed(left)).decode(), names.UNPLUG_READY: None}
     return HardwarePlan(status=begun, actions=(_annotate(scene, ask),), wake_at=now + scene.settings.prepare_s)
+
+
+def _gone(status: MachineStatus) -> MachineStatus:
+    """What can go has gone; what stays is told."""
+    return _phase(status, "Refused", f"{status.kept}: {_FENCED}") if status.kept else _phase(status, "Idle", "")
 
 
 def _removable(scene: Scene, base: Base, turn: Turn) -> dict[str, int]:
@@ -137,8 +153,18 @@ def _preparing(scene: Scene, status: MachineStatus, now: float) -> HardwarePlan:
     if now < heard or (now < until and not scene.node.unplug_refused):
         return HardwarePlan(status=status, wake_at=heard if now < heard else until)
     why = scene.node.unplug_refused or f"the node was not ready for it within {scene.settings.prepare_s:g} s"
-    text = f"{why}: {_FENCED}"
+    cpus = _both(status)
+    if cpus:
+        # Most often it is memory that cannot go; that shall not hold up the CPUs.
+        return _fenced(scene, msgspec.structs.replace(status, kept=why), {CPU: cpus, MEMORY: 0}, now)
+    text = f"{status.kept or why}: {_FENCED}"
     return HardwarePlan(status=_phase(status, "Refused", text), actions=_calm(scene))
+
+
+def _both(status: MachineStatus) -> int:
+    """How many CPUs shall go, if memory shall too."""
+    less = sizes.less(sizes.of(status.actual), sizes.of(status.wanted))
+    return less[CPU] // 1000 if less[MEMORY] > 0 else 0
 
 
 def _unplugging(scene: Scene, status: MachineStatus) -> HardwarePlan:
@@ -146,7 +172,7 @@ def _unplugging(scene: Scene, status: MachineStatus) -> HardwarePlan:
     if machine is None or machine.is_busy:
         return HardwarePlan(status=status)
     if _is_rid(scene, status):
-        return HardwarePlan(status=_phase(status, "Idle", ""), actions=_calm(scene))
+        return HardwarePlan(status=_gone(status), actions=_calm(scene))
     if machine.refusal:
         text = f"{machine.refusal}: {_FENCED}"
         return HardwarePlan(status=_phase(status, "Refused", text), actions=_calm(scene))

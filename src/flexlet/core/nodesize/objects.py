@@ -128,6 +128,8 @@ class MachineStatus(KubeStruct, frozen=True, kw_only=True):
     wanted: ResourceList = msgspec.field(default_factory=dict)
     actual: ResourceList = msgspec.field(default_factory=dict)
     message: str = ""
+    kept: str = ""
+    """Why a part of it stays, told when the rest has gone."""
 
 
 class Enforced(KubeStruct, frozen=True, kw_only=True):

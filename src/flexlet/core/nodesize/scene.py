@@ -18,6 +18,8 @@ class Measured(msgspec.Struct, frozen=True):
     memory: int
     refusal: str = ""
     is_busy: bool = False
+    modules: tuple[int, ...] | None = None
+    """The parts in which its memory can be taken out, None if that is not known."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):

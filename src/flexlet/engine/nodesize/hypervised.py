@@ -2,8 +2,10 @@
 
 from typing import Final
 
-from flexlet.core.lab.devices import Memory
+import msgspec
+
 from flexlet.core.lab.plans import Refused
+from flexlet.core.nodesize.modules import removable, stays
 from flexlet.engine.lab import sizing
 from flexlet.engine.lab.sizing import Change, Deed, Wish
 from flexlet.ports.hypervisor import Hypervisor
@@ -22,7 +24,8 @@ class HypervisedEnd:
     async def measure(self) -> MachineSize:
         """How big it is."""
         size = await sizing.measure(self._hypervisor, None)
-        return MachineSize(size.cpus, size.memory)
+        dimms = (await self._hypervisor.memory()).dimms
+        return MachineSize(size.cpus, size.memory, modules=tuple(dimm.size for dimm in dimms))
 
     async def plug(self, cpus: int, memory: int) -> MachineSize:
         """Add this many CPUs and bytes."""
@@ -30,27 +33,19 @@ class HypervisedEnd:
 
     async def unplug(self, cpus: int, memory: int) -> MachineSize:
         """Take out this many CPUs, and of the memory the modules that fit into the wish."""
-        whole = removable(await self._hypervisor.memory(), memory) if memory else 0
+        dimms = (await self._hypervisor.memory()).dimms
+        whole = removable((dimm.size for dimm in dimms), memory)
         size = await self._both(sizing.unplug, cpus, whole)
         if whole == memory or size.refusal:
             return size
-        text = f"{memory - whole} bytes of memory are not in modules that can be taken out"
-        return MachineSize(size.cpus, size.memory, text)
+        return msgspec.structs.replace(size, refusal=stays(memory - whole))
 
     async def _both(self, deed: Deed, cpus: int, memory: int) -> MachineSize:
         wishes = [Wish(cpus=cpus, patience_s=self._patience_s)] if cpus else []
         wishes += [Wish(memory=memory, patience_s=self._patience_s)] if memory else []
         refusals = [_refusal(await deed(self._hypervisor, None, wish)) for wish in wishes]
         size = await self.measure()
-        return MachineSize(size.cpus, size.memory, "; ".join(filter(None, refusals)))
-
-
-def removable(memory: Memory, wish: int) -> int:
-    """How much of a wish can be made of whole modules."""
-    sums = {0}
-    for dimm in memory.dimms:
-        sums |= {total + dimm.size for total in sums if total + dimm.size <= wish}
-    return max(sums)
+        return msgspec.structs.replace(size, refusal="; ".join(filter(None, refusals)))
 
 
 def _refusal(answer: Change | Refused) -> str:

@@ -48,7 +48,7 @@ class MachineKeeper:
         try:
             async with self._opening(deed.qmp) as end:
                 size = await carry_out(end, deed)
-            found = Measured(size.cpus, size.memory, size.refusal)
+            found = Measured(size.cpus, size.memory, size.refusal, modules=size.modules)
         except FlexletError as error:
             log.warning("cannot size the machine of %s: %s", deed.node, error)
             await self._clock.sleep(RETRY_S)
