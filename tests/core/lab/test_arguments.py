@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from flexlet.api.units import GIB, MIB
@@ -105,6 +106,16 @@ def test_a_comma_in_a_path_does_not_end_the_option() -> None:
     odd = Boot("/k", "/i", "/a,b/overlay.qcow2", "/c", "/t", "/l", "/p")
     words = arguments(SPEC, factory(SPEC), {}, odd, CHANNELS, "tcg")
     assert "if=none,id=vda,file=/a,,b/overlay.qcow2,format=qcow2,discard=unmap,cache=unsafe" in words
+
+
+def test_images_for_virtual_machines_are_a_fourth_disk() -> None:
+    more = msgspec.structs.replace(BOOT, vm_images="/v/images.tar")
+    words = arguments(SPEC, factory(SPEC), {}, more, CHANNELS, "tcg")
+    plain = arguments(SPEC, factory(SPEC), {}, BOOT, CHANNELS, "tcg")
+    assert [word for word in words if word not in plain] == [
+        "if=none,id=vdd,file=/v/images.tar,format=raw,readonly=on",
+        "virtio-blk-pci,drive=vdd,addr=10",
+    ]
 
 
 def test_ports_are_numbered_siblings() -> None:
