@@ -21,3 +21,14 @@ def needs_lock(wanted: Wanted) -> bool:
     if wanted.mem_lock:
         return wanted.mem_lock == "Required"
     return wanted.has_vfio or wanted.is_encrypted
+
+
+def lock_limit(wanted: Wanted, overhead: int, *, unlimited: bool = False) -> int | None:
+    """RLIMIT_MEMLOCK of QEMU before a device is attached; None: no limit. 0: as it is, nothing is locked.
+
+    It covers all that the guest may ever have: a limit for what it has now would break the device at a later grow.
+    `overhead` is without what was added for devices, which comes on top.
+    """
+    if not needs_lock(wanted):
+        return 0
+    return None if unlimited else wanted.max_memory + overhead + wanted.added_overhead
