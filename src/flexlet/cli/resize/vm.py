@@ -140,6 +140,8 @@ class _Resizing:
             print_json(value)
         elif found.state == "Done":
             print_lines(columns(_rows(self._name, before, after)))
+            if found.message:
+                say(f"{self._name}: {found.message}")
 
 
 def _rows(name: str, before: "FlexVM", after: "FlexVM") -> list[tuple[str, ...]]:

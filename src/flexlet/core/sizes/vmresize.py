@@ -16,7 +16,7 @@ from flexlet.core.vm.wanted import topology
 from flexlet.errors import ConfigError
 
 _UNSEEN: Final = "the controllers have not looked at it yet"
-_FAULTS: Final = frozenset({"PlugFailed", "UnplugFailed", "GuestFailed", "ActuationFailed"})
+_FAULTS: Final = frozenset({"PlugFailed", "ActuationError"})
 """Setbacks that nobody decided; all others are refusals, with the reason of whoever refuses."""
 
 
