@@ -27,7 +27,7 @@ CPUS: Final = 15
 MEMORY: Final = 60
 DEADLINE_S: Final = 20
 DRIFT_S: Final = 30
-"""So long a stranger's wish is suffered, even one that the node defers."""
+"""So long a stranger's wish is suffered from when a controller sees it, even one that the node defers."""
 _SLACK_S: Final = 2.0
 
 
@@ -84,7 +84,7 @@ class Watcher:
 
     def check_waits(self, up_since: float) -> None:
         for since in self.waiting.values():
-            if self._stage.now > max(since + max(DEADLINE_S, DRIFT_S), up_since) + _SLACK_S:
+            if self._stage.now > max(since, up_since) + max(DEADLINE_S, DRIFT_S) + _SLACK_S:
                 self.faults.append(f"an inflate waits since {self._stage.now - since} s")
 
     def _sum(self, node: str) -> None:
