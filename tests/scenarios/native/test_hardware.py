@@ -117,3 +117,27 @@ def test_a_kernel_that_lets_nothing_go_leaves_the_balloon_as_the_downsizing(tmp_
             assert await at.phase("web") == "Running"
 
     run(story())
+
+
+def test_memory_that_stays_does_not_hold_up_the_cpus(tmp_path: Path) -> None:
+    """The kernel keeps all memory: the CPUs go, and the balloon holds what stays."""
+
+    async def story() -> None:
+        hardware = SimHost("0-14", 60 * GIB)
+        async with native(tmp_path, hardware=hardware, resize=FOLLOWS) as at, kept(at) as end:
+            for block in hardware.blocks:
+                hardware.refuse(f"memory{block}")
+            await at.stage.add("web", 5, 20)
+            await at.want(12, 48)
+            await at.want(8, 32, **AUTO)
+            await at.settle(120)
+            assert end.asked == [("unplug", 4, 0)]
+            assert await at.stage.figures() == {"balloon": (3, 28), "effective": (8, 32), "headroom": (3, 12)}
+            status = await at.stage.status()
+            assert status["allocatable"] == {"cpu": "11", "memory": "60Gi"}
+            assert status["machine"]["phase"] == "Refused"
+            assert status["machine"]["message"].endswith(": the balloon is the downsizing")
+            assert await said(at) == {}
+            assert await at.phase("web") == "Running"
+
+    run(story())

@@ -16,18 +16,31 @@ from flexlet.ports.machineend import MachineEnd, MachineSize
 
 
 class FakeEnd:
-    """A machine whose guest keeps `keeps` Gi of what it is asked for, and which can grow to `limit`."""
+    """A machine whose guest keeps `keeps` Gi of what it is asked for, and which can grow to `limit`.
 
-    def __init__(self, stage: World, cpus: int, gib: float, *, keeps: float = 0, limit: int = 64) -> None:
+    `modules` are Gi that can be taken out; by default any part can.
+    """
+
+    def __init__(
+        self,
+        stage: World,
+        cpus: int,
+        gib: float,
+        *,
+        keeps: float = 0,
+        limit: int = 64,
+        modules: tuple[int, ...] | None = None,
+    ) -> None:
         self.stage = stage
         self.cpus = cpus
         self.gib = gib
         self.keeps = keeps
         self.limit = limit
+        self.modules = None if modules is None else tuple(size * GIB for size in modules)
         self.asked: list[tuple[str, int, float]] = []
 
     async def measure(self) -> MachineSize:
-        return MachineSize(self.cpus, int(self.gib * GIB))
+        return MachineSize(self.cpus, int(self.gib * GIB), modules=self.modules)
 
     async def plug(self, cpus: int, memory: int) -> MachineSize:
         self.asked.append(("plug", cpus, memory / GIB))

@@ -3,6 +3,7 @@
 from tests.scenarios.nodesize.machines import FakeEnd, kept
 from tests.scenarios.nodesize.world import World, world
 
+from flexlet.api.units import GIB
 from flexlet.core.nodesize import names
 from flexlet.ports import cluster as ports
 from flexlet.testing.simtime import run
@@ -180,5 +181,24 @@ def test_a_node_that_does_not_let_go_is_heard_at_once() -> None:
                 assert machine["message"] == "CPU 0 must stay: the balloon is the downsizing"
                 assert await stage.figures() == {"balloon": (7, 28), "effective": (8, 32), "headroom": (3, 12)}
                 assert await notes(stage) == set()
+
+    run(story())
+
+
+def test_only_memory_in_modules_is_asked_for() -> None:
+    """What the machine was started with stays behind the balloon, and nobody is asked to empty it."""
+
+    async def story() -> None:
+        async with world() as stage:
+            await begin(stage, ("3", "12Gi"), (5, 20))
+            end = FakeEnd(stage, 15, 60, modules=(12, 8))
+            async with kept(stage, end):
+                await stage.apply(wish("8", "32Gi"))
+                await stage.settle(10)
+                assert end.asked == [("unplug", 4, 12)]
+                assert await stage.figures() == {"balloon": (3, 16), "effective": (8, 32), "headroom": (3, 12)}
+                said = f"{4 * GIB} bytes of memory are not in modules that can be taken out"
+                assert (await stage.status())["machine"]["message"] == f"{said}: the balloon is the downsizing"
+                assert (await stage.condition("Ready"))["status"] == "True"
 
     run(story())
