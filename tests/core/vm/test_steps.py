@@ -2,7 +2,7 @@
 
 from tests.core.vm.vmworld import Bench, Json, gib, machine_spec, node, node_size
 
-from flexlet.core.vm.guest import Answer
+from flexlet.core.vm.guest import Answer, AttachDevice
 from flexlet.core.vm.settings import Settings
 
 
@@ -274,3 +274,17 @@ def test_with_stage_nothing_changes_before_the_next_start() -> None:
         [(4, 8)],
         ("True", "RestartRequired"),
     )
+
+
+def test_12_a_device_comes_after_its_pod_has_room_for_it() -> None:
+    bench = Bench().live()
+    bench.wish(devices={"gpus": [{"name": "gpu0", "deviceName": "0000:65:00.0"}]}).settle()
+    assert (bench.sizes, bench.attached, bench.violations) == (["400m/9544Mi"], [], 0)
+    bench.grant().settle()
+    assert bench.attached == [AttachDevice(id="gpu0", pci_address="0000:65:00.0")]
+    bench.wait(5).obey().settle()
+    assert (len(bench.attached), bench.orders) == (1, [(4, 8)])
+    bench.wish(devices={"gpus": None}).settle()
+    assert (bench.sizes, bench.condition("RestartRequired")) == (["400m/9544Mi"], ("True", "RestartRequired"))
+    bench.annotate(power="Restart@1").settle().gone().settle()
+    assert bench.pods["virt-launcher-db"]["spec"]["containers"][0]["resources"]["requests"]["memory"] == "8520Mi"

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from flexlet.api.patch.merge import apply as merge_patch
+from flexlet.api.quantity import Quantity
 from flexlet.api.units import GIB, MIB
 from flexlet.core.actions import ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
 from flexlet.core.nodesize.names import NODE_SIZES
@@ -15,7 +16,7 @@ from flexlet.core.observations import Failed, Seen, Vanished
 from flexlet.core.refs import NODES, PODS
 from flexlet.core.vm import names
 from flexlet.core.vm.decider import RESOURCE_QUOTAS, Launcher, VmDecider
-from flexlet.core.vm.guest import Answer, Report, SetSize
+from flexlet.core.vm.guest import Answer, AttachDevice, Report, SetSize
 from flexlet.core.vm.settings import Settings
 
 NOW = 1_800_000_000.0
@@ -63,8 +64,10 @@ class Bench:
         self.others: list[Json] = []
         """Other objects that were created, or patched."""
         self.sizes: list[str] = []
-        self.orders: list[tuple[int, float]] = []
+        self.orders: list[object] = []
+        """vCPUs and GiB that the guest was told to have, in order."""
         self.events: list[str] = []
+        self.attached: list[AttachDevice] = []
         self.report = Report(run_state="Running", vcpus=4, memory=gib(8), requested=gib(8))
         self._revision = 1
         self._made = 0
@@ -100,6 +103,9 @@ class Bench:
         for action in plan.actions:
             self._do(action)
         for launcher, order in self.decider.take_orders():
+            if isinstance(order, AttachDevice):
+                self.attached.append(order)
+                continue
             assert isinstance(order, SetSize)
             self.orders.append((order.vcpus, order.memory / GIB))
             self.told = order
@@ -153,6 +159,8 @@ class Bench:
         pod = self.pods[action.name]
         assert action.patch["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"]
         wanted = action.patch["spec"]["containers"][0]["resources"]
+        for name, limit in wanted.get("limits", {}).items():
+            assert Quantity.parse(limit) >= Quantity.parse(wanted["requests"][name]), "the API would refuse it"
         pod["spec"]["containers"][0]["resources"] = wanted
         pod["metadata"]["generation"] += 1
         self.sizes.append(size_text(wanted["requests"]))
@@ -321,8 +329,6 @@ def _condition(kind: str, reason: str, message: str) -> Json:
 
 def size_text(requests: Json) -> str:
     """cpu/memory, memory in whole MiB."""
-    from flexlet.api.quantity import Quantity
-
     return f"{requests['cpu']}/{-(-Quantity.parse(requests['memory']).value // MIB)}Mi"
 
 

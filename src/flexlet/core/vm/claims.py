@@ -12,7 +12,7 @@ import msgspec
 from flexlet.api import age
 from flexlet.api.meta import Condition
 from flexlet.core.resources.names import CPU, MEMORY
-from flexlet.core.vm import aim, step, validation
+from flexlet.core.vm import aim, devices, step, validation
 from flexlet.core.vm.objects import Resize
 from flexlet.core.vm.running import Will
 from flexlet.core.vm.scene import Scene
@@ -97,6 +97,9 @@ def _restart(scene: Scene, resize: Resize | None) -> Iterator[Claim]:
     if scene.machine is None:
         return
     reasons = validation.restart_reasons(scene.vm, scene.machine, scene.settings)
+    wanted = {device.name for device in devices.of(scene.vm)}
+    kept = [name for name in scene.devices if name not in wanted]
+    reasons += [f"{validation.OTHER_FIELD}: the machine keeps {', '.join(kept)}"] if kept else []
     if resize is not None and resize.fallback == _RESTART:
         reasons = [*reasons, *(s.message for s in resize.setbacks if s.reason not in step.QUIET)]
     if reasons:

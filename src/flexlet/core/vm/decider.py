@@ -24,8 +24,10 @@ from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.refs import NODES, PODS
 from flexlet.core.vm import (
     deeds,
+    devices,
     events,
     fallback,
+    migration,
     names,
     report,
     running,
@@ -277,6 +279,7 @@ class VmDecider:
         key = self._key_of.get(launcher.uid, "")
         if watch is not None and watch.heard is not None and key:
             watch.heard = watch.told = None
+            watch.devices.clear()
             self._queue.add(key)
 
     def _verify(self, key: str, pod: LauncherPod) -> None:
@@ -337,9 +340,13 @@ class VmDecider:
         pod = scene.pod
         if pod is None:
             return scene
-        watch = self._watches.get(pod.uid, Watch())
+        watch, status = self._watches.get(pod.uid, Watch()), scene.vm.status
+        is_same = status.pod is not None and status.pod.uid == pod.uid
+        given = tuple(sorted({*(status.devices if is_same else ()), *watch.devices}))
         found = msgspec.structs.replace(
             scene,
+            devices=given,
+            wanted=msgspec.structs.replace(scene.wanted, has_vfio=scene.wanted.has_vfio or bool(given)),
             heard=watch.heard,
             told=watch.told,
             node=self._nodes.get(pod.node),
@@ -359,6 +366,8 @@ class VmDecider:
         namespace, _, name = key.partition("/")
         scene = self.scene(namespace, name)
         if scene is None:
+            moves = [move for move in self._migrations.values() if _machine_of(move) == key]
+            yield from (action for move in moves for action in migration.lost(move, now))
             return
         if scene.vm.metadata.deletion_timestamp is None:
             yield from deeds.hold(scene.vm)
@@ -369,6 +378,7 @@ class VmDecider:
         yield from deeds.pods(scene, will)
         if will.wake_at is not None:
             self._queue.add_at(key, will.wake_at)
+        yield from self._move(scene, now)
         found = step.look(scene, now) if scene.pod is not None else None
         self._refusals.pop(key, None)
         self._news.discard(key)
@@ -388,7 +398,31 @@ class VmDecider:
         yield from deeds.note(scene, pod, found)
         if found.wake_at is not None:
             self._queue.add_at(scene.key, found.wake_at)
+        self._attach(scene, pod)
         self._tell(scene, pod, found, now)
+
+    def _attach(self, scene: Scene, pod: LauncherPod) -> None:
+        """Hand over the next device; one for each report, since lines keep the latest order of a kind only."""
+        watch = self._watches.get(pod.uid)
+        if watch is None or watch.heard is None or watch.heard.at in watch.devices.values():
+            return
+        order = devices.next_order(scene, watch.devices)
+        if order is not None:
+            watch.devices[order.id] = watch.heard.at
+            self._orders.append((_launcher(pod), order))
+            self.on_order()
+
+    def _move(self, scene: Scene, now: float) -> Iterator[ApiAction]:
+        """What its migrations need."""
+        heard = {pod.uid: self._watches[pod.uid].heard for pod in scene.pods if pod.uid in self._watches}
+        voices = {uid: word.report for uid, word in heard.items() if word is not None}
+        found = migration.look(scene, voices, now)
+        yield from found.actions
+        if found.wake_at is not None:
+            self._queue.add_at(scene.key, found.wake_at)
+        if found.orders:
+            self._orders += [(_launcher(pod), order) for pod, order in found.orders]
+            self.on_order()
 
     def _tell(self, scene: Scene, pod: LauncherPod, found: Step, now: float) -> None:
         order, told = found.order, scene.told

@@ -1,6 +1,7 @@
 """What becomes of a grow that the node or the API refuses: remedies on the node first, then the fallback."""
 
 import re
+import zlib
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +14,7 @@ from flexlet.core.nodesize import sizes
 from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.vm import aim, names
+from flexlet.core.vm.migratable import not_migratable
 from flexlet.core.vm.objects import Resize
 from flexlet.core.vm.podsize import Need
 from flexlet.core.vm.scene import Refusal, Scene
@@ -103,7 +105,7 @@ def deferred(scene: Scene, resize: Resize, resource: str, need: Need, now: float
     if patch is not None:
         return Answer(msgspec.structs.replace(resize, remedy=patch.reason), (patch,))
     is_late = now >= aim.moment(since) + scene.defer_timeout_s
-    if not is_late or scene.vm.spec.resize_policy.fallback == "Wait":
+    if not is_late or _waits(scene):
         return Answer(resize)
     message = scene.pod.message if scene.pod else ""
     text = f"the node has had no room for {scene.defer_timeout_s:g} s: {message}".rstrip(": ")
@@ -113,13 +115,25 @@ def deferred(scene: Scene, resize: Resize, resource: str, need: Need, now: float
 def fall_back(scene: Scene, resize: Resize, resource: str, reason: str, message: str, now: float) -> Answer:
     """Do what the machine's owner chose; the pod's spec goes back to what was granted with it."""
     chosen = scene.vm.spec.resize_policy.fallback
+    if _waits(scene):
+        return Answer(hold(scene, resize, resource, reason, f"{message}{_rooted(scene)}", now))
     held = hold(scene, resize, resource, reason, message, now)
-    if chosen == "Wait":
-        return Answer(held)
     marked = msgspec.structs.replace(held, fallback=chosen)
     if chosen != "Migrate" or resize.fallback == "Migrate":
         return Answer(marked)
     return Answer(marked, (_migration(scene, resize),))
+
+
+def _waits(scene: Scene) -> bool:
+    """Whether nothing is done but to wait: that was chosen, or the machine cannot be moved."""
+    chosen = scene.vm.spec.resize_policy.fallback
+    return chosen == "Wait" or (chosen == "Migrate" and not_migratable(scene.vm) is not None)
+
+
+def _rooted(scene: Scene) -> str:
+    found = not_migratable(scene.vm)
+    is_asked = found is not None and scene.vm.spec.resize_policy.fallback == "Migrate"
+    return f"; the machine cannot be moved: {found[1]}" if found is not None and is_asked else ""
 
 
 def hold(scene: Scene, resize: Resize, resource: str, reason: str, message: str, now: float) -> Resize:
@@ -135,7 +149,7 @@ def _migration(scene: Scene, resize: Resize) -> CreateObject:
         "kind": names.MIGRATION_KIND,
         "apiVersion": names.API_VERSION,
         "metadata": {
-            "name": f"{meta.name}-{resize.id.lower()}",
+            "name": f"{meta.name}-{zlib.crc32(resize.id.encode()):08x}",
             "namespace": meta.namespace,
             "ownerReferences": [owner],
         },

@@ -39,11 +39,11 @@ def desire(scene: Scene, resize: Resize, now: float) -> Desire | None:
     first = scene.need(Sizes(vcpus, reach.memory))
     if not pod.grants(first):
         resource = CPU if goal.vcpus > scene.guest.vcpus else MEMORY
-        return Desire(amounts.largest(pod.granted, first), resource, "grow")
+        return Desire(amounts.largest(pod.promised, first), resource, "grow")
     second = scene.need(Sizes(vcpus, memory))
     if not orders.is_cpu_first(scene, resize) and not pod.grants(second):
-        return Desire(amounts.largest(pod.granted, second), MEMORY, "grow")
-    wish = amounts.largest(pod.granted, second)
+        return Desire(amounts.largest(pod.promised, second), MEMORY, "grow")
+    wish = amounts.largest(pod.promised, second)
     if not amounts.covers(wish, pod.spec):
         return Desire(_smaller(wish, pod.spec), CPU if pod.spec.cpu_m > wish.cpu_m else MEMORY, "withdraw")
     return _shrink(scene, resize, pod, now)

@@ -29,6 +29,7 @@ def status(scene: Scene, will: Will, resize: Resize | None, desired: Need | None
         pod=_sizes(scene, desired),
         resize=resize or before.resize,
         started_with=_digest(scene),
+        devices=scene.devices,
         start_failure=will.failure,
         power=will.power,
         ended=will.ended,

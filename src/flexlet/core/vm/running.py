@@ -111,14 +111,14 @@ def _start(scene: Scene, kept: Will, now: float) -> Will:
 
 def _ending(scene: Scene) -> str:
     """How the last machine ended by itself."""
-    over = [p for p in scene.pods if p.is_over]
+    over = [p for p in scene.pods if p.is_over and not p.migration]
     return over[-1].phase if over else ""
 
 
 def _failure(scene: Scene, now: float) -> StartFailure | None:
     """Failures in a row; forgotten when a machine has run for a while."""
     known = scene.vm.status.start_failure
-    failed = [p for p in scene.pods if p.phase == "Failed"]
+    failed = [p for p in scene.pods if p.phase == "Failed" and not p.migration]
     if not failed or (known is not None and known.last_failed_uid == failed[-1].uid):
         heard = scene.heard
         is_steady = scene.report is not None and heard is not None and now >= heard.since + STEADY_S

@@ -69,6 +69,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with the spec."""
     quota_changed: bool = False
     migrations: tuple[FlexVMMigration, ...] = ()
+    devices: tuple[str, ...] = ()
+    """Names of the devices that the machine was given."""
     correction: int = 0
     """By how much the overhead's formula is off, as measured."""
 
@@ -79,10 +81,9 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pod(self) -> LauncherPod | None:
-        """The launcher whose machine counts: not the target of a migration that is still under way."""
-        waiting = {m.metadata.uid for m in self.migrations if m.status.phase not in _MOVED}
+        """The launcher whose machine counts: not the target of a migration before it has arrived there."""
         live = [p for p in self.pods if p.is_live]
-        settled = [p for p in live if p.migration not in waiting]
+        settled = [p for p in live if not p.migration]
         return next(iter(reversed(settled)), None) or next(iter(live), None)
 
     @property
@@ -138,7 +139,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_moving(self) -> bool:
         """Whether a migration is under way: nothing is resized meanwhile."""
-        return any(m.status.phase not in _MOVED for m in self.migrations)
+        is_marked = any(p.migration and p.is_live for p in self.pods)
+        return is_marked or any(m.status.phase not in _MOVED for m in self.migrations)
 
     def need(self, size: Sizes) -> Need:
         """What the pod must have for a guest of this size, in the shape that this pod can have."""

@@ -91,14 +91,27 @@ class LauncherPod(msgspec.Struct, frozen=True, kw_only=True):
         requests = Need(need.cpu_m, need.memory)
         if not amounts.covers(Need(self.allocated.cpu_m, self.allocated.memory), requests):
             return False
-        # For a request of memory nothing is written anywhere: allocated is all it can be.
-        in_force = msgspec.structs.replace(self.actual, memory=max(self.actual.memory, need.memory))
-        return self.is_actuated or amounts.covers(in_force, need)
+        # For a request of memory nothing is written anywhere, and one of CPU may read a little less from a cgroup.
+        cpu = need.cpu_m if self.is_actuated else self.actual.cpu_m
+        in_force = msgspec.structs.replace(self.actual, cpu_m=cpu, memory=need.memory)
+        return amounts.covers(in_force, need)
 
     @property
     def granted(self) -> Need:
         """P: what the node has granted."""
         return self.allocated
+
+    @property
+    def promised(self) -> Need:
+        """What a spec must name at least, so that nothing granted is taken back: limits on their way included."""
+        held = self.allocated
+        if (held.cpu_m, held.memory) == (self.spec.cpu_m, self.spec.memory):
+            return amounts.largest(held, self.spec)
+        limits = held.cpu_limit_m, held.memory_limit
+        cpu, memory = (
+            limit and max(limit, least) for limit, least in zip(limits, (held.cpu_m, held.memory), strict=True)
+        )
+        return Need(held.cpu_m, held.memory, cpu, memory)
 
 
 class NodeSight(msgspec.Struct, frozen=True):

@@ -25,6 +25,8 @@ class Watch(msgspec.Struct):
     heard: Heard | None = None
     told: SetSize | None = None
     basis: Basis | None = None
+    devices: dict[str, float] = msgspec.field(default_factory=dict)
+    """Devices that it was told to attach on this line, and after which report."""
 
 
 def heard(before: Heard | None, report: Report, now: float) -> Heard:
