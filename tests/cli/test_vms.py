@@ -218,8 +218,18 @@ def test_why_a_machine_is_as_big_as_it_is(db: Api, flexlet: Command) -> None:
     uid = db.get(FLEX_VMS, "db", "default")["metadata"]["uid"]
     about = {"kind": names.KIND, "name": "db", "namespace": "default", "uid": uid}
     db.event(about, "PodResizeDeferred", "node n1 lacks room", "2026-01-01T00:00:00Z", "Warning")
-    told = flexlet("explain", "vm/db")[1].splitlines()[-2:]
-    assert [line.split()[1:3] for line in told] == [["TYPE", "REASON"], ["Warning", "PodResizeDeferred"]]
+    sizes = {"requests": {"cpu": "800m", "memory": "8552Mi"}}
+    others = [{"name": "copy", "resources": {}}]
+    asked = {"initContainers": others, "containers": [{"name": "compute", "resources": sizes}], "generation": 2}
+    pod = {"kind": "Pod", "name": "virt-launcher-db", "namespace": "default"}
+    text = f"Pod resize started: {json.dumps(asked)}"
+    db.event(pod, "ResizeStarted", text, "2026-01-01T00:00:01Z")
+    told = flexlet("explain", "vm/db")[1].splitlines()[-3:]
+    assert [line.split(maxsplit=1)[1].split("  ") for line in told] == [
+        ["TYPE", "", " REASON", "", "", "", "", "", " MESSAGE"],
+        ["Warning", "PodResizeDeferred", "node n1 lacks room"],
+        ["Normal", " ResizeStarted", "", "", "Pod resize started: cpu 800m, memory 8552Mi"],
+    ]
     found = json.loads(flexlet("explain", "vm/db", "-o", "json")[1])
     assert found["overhead"]["page tables"] == 32 << 20
     assert (found["waitsFor"], found["need"]["memory"]) == (

@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.api import age, decode
-from flexlet.api.pod import ResourceList
+from flexlet.api.pod import Container, ResourceList
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.sizes import words
@@ -14,12 +14,13 @@ from flexlet.core.sizes.node import Event
 from flexlet.core.sizes.vmpower import strategy
 from flexlet.core.sizes.vmresize import condition
 from flexlet.core.sizes.vms import VmSizes, of_vm
-from flexlet.core.vm import guest
+from flexlet.core.vm import guest, names
 from flexlet.core.vm.objects import FlexVM, Resize
 from flexlet.core.vm.overhead import terms
 from flexlet.core.vm.podsize import Need, need
 from flexlet.core.vm.settings import Settings
 from flexlet.core.vm.wanted import wanted
+from flexlet.errors import InputError
 
 DEFER: Final = "5m"
 _INDENT: Final = "  "
@@ -174,5 +175,22 @@ def _conditions(vm: FlexVM) -> Iterator[str]:
 
 
 def newest(events: Sequence[Event], count: int) -> tuple[Event, ...]:
-    """So many of the newest."""
-    return tuple(events[-count:])
+    """So many of the newest; of a pod's resize only what is about the machine."""
+    return tuple(msgspec.structs.replace(each, message=_brief(each.message)) for each in events[-count:])
+
+
+def _brief(message: str) -> str:
+    """``Pod resize started: cpu 300m, memory 785Mi``, without what nodes tell about the other containers."""
+    title, _, text = message.partition(": ")
+    try:
+        told = decode.from_json(text, _Resized)
+    except InputError:
+        return message
+    found = next((each.resources.requests for each in told.containers if each.name == names.CONTAINER), {})
+    return f"{title}: {_amounts(found)}" if found else message
+
+
+class _Resized(msgspec.Struct):
+    """What a node tells of a resize."""
+
+    containers: list[Container]
