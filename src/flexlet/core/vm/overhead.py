@@ -40,7 +40,7 @@ def overhead(wanted: Wanted, vcpus: int, memory: int, settings: Settings) -> int
 def terms(wanted: Wanted, vcpus: int, memory: int, settings: Settings) -> list[Term]:
     """Each term by name; those that do not apply are left out."""
     scaled = [
-        ("page tables", -(-memory // PAGE_TABLE_SHARE)),
+        ("page tables", -(-memory // PAGE_TABLE_SHARE) if wanted.has_page_tables else 0),
         *(KUBEVIRT if wanted.overhead_model == "kubevirt" else FLEXLET),
         ("vCPUs", PER_VCPU * max(1, vcpus)),
         *_devices(wanted),

@@ -33,6 +33,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     memory_limit: int | None = None
     is_overhead_overcommitted: bool = False
     overhead_model: OverheadModel = "kubevirt"
+    has_page_tables: bool = True
+    """Whether the overhead counts them; KubeVirt forgets to for machines that name no request of memory."""
     added_overhead: int = 0
     mem_lock: Literal["", "Required", "NotRequired"] = ""
     has_graphics: bool = False

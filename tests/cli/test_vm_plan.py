@@ -1,0 +1,104 @@
+"""``flexlet vm plan`` as a user runs it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flexlet.cli.main import run
+
+KUBEVIRT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+---
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: db, namespace: shop}
+spec:
+  template:
+    spec:
+      domain:
+        cpu: {sockets: 2, cores: 2, maxSockets: 8}
+        memory: {guest: 8Gi}
+        resources: {requests: {memory: 8Gi}}
+"""
+SHOWN = """\
+VirtualMachine shop/db
+
+                         NOW     THEN
+guest vCPUs              4       8
+guest memory             8Gi     16Gi
+pod cpu                  400m    800m
+pod memory               8520Mi  16760Mi
+overhead                 328Mi   376Mi
+  page tables            16Mi    32Mi
+  virt-launcher-monitor  25Mi    25Mi
+  virt-launcher          100Mi   100Mi
+  virtlogd               25Mi    25Mi
+  virtqemud              40Mi    40Mi
+  qemu                   50Mi    50Mi
+  vCPUs                  32Mi    64Mi
+  I/O thread             8Mi     8Mi
+  graphics               32Mi    32Mi
+
+in place:
+  1. pod: resize to cpu 800m, memory 8552Mi
+  2. guest: plug 4 vCPUs: 8
+  3. pod: resize to cpu 800m, memory 16760Mi
+  4. guest: plug memory: 8Gi -> 16Gi
+
+quota requests.memory: 8240Mi more in place, 16760Mi more by a migration's second pod
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "vm.yaml"
+    path.write_text(KUBEVIRT)
+    return str(path)
+
+
+@pytest.mark.parametrize("knob", [("--vcpus", "8"), ("--sockets", "4")])
+def test_a_plan(capfd: pytest.CaptureFixture[str], file: str, knob: tuple[str, str]) -> None:
+    code = run(["vm", "plan", "-f", file, *knob, "--memory", "16Gi"])
+    assert (code, capfd.readouterr().out) == (0, SHOWN)
+
+
+def test_what_hinders_is_code_3(capfd: pytest.CaptureFixture[str], file: str) -> None:
+    code = run(["vm", "plan", "-f", file, "--sockets", "9", "-o", "json"])
+    found = json.loads(capfd.readouterr().out)
+    assert (code, found["inPlace"], found["steps"]) == (3, False, [])
+    assert found["after"]["pod"] == {"requests": {"cpu": "1800m", "memory": "8632Mi"}}
+    assert found["hindrances"] == [
+        {
+            "resource": "cpu",
+            "reason": "RestartRequired",
+            "message": "CPU sockets updated in template spec to a value higher than what's available",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        ((), 2, "Error: name a machine: either -f FILE or --from-cluster NAME"),
+        (("--vcpus", "8", "--sockets", "4"), 2, "Error: --vcpus and --sockets say the same: give one of them"),
+        (("--vcpus", "5"), 2, "Error: db has 2 vCPUs a socket: give a multiple of that, or --sockets"),
+    ],
+)
+def test_what_cannot_be_asked(
+    capfd: pytest.CaptureFixture[str], file: str, arguments: tuple[str, ...], code: int, complaint: str
+) -> None:
+    given = ("-f", file) if arguments else ()
+    assert run(["vm", "plan", *given, *arguments]) == code
+    assert capfd.readouterr().err.splitlines()[-1] == complaint
+
+
+def test_a_file_without_machines(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "pods.yaml"
+    path.write_text("kind: Pod\n")
+    assert run(["vm", "plan", "-f", str(path)]) == 1
+    assert capfd.readouterr().err == (
+        f"error: {path}: there is no VirtualMachine, VirtualMachineInstance or FlexVM in it\n"
+    )
