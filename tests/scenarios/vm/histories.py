@@ -25,7 +25,7 @@ NAMES: Final = ("a", "b", "c")
 NODE_GIB: Final = 32
 QUIET_S: Final = 900
 """So long everything is left alone in the end: longer than any patience on the way."""
-_FORGIVEN: Final = frozenset({404, 409, 422})
+_FORGIVEN: Final = frozenset({403, 404, 409, 422})
 
 
 class History:

@@ -7,7 +7,7 @@ Whatever happens, `Eyes` look at every instant at which a pod or a machine chang
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from flexlet.adapters.sim.launcher import SimLaunchers, SimVm
 from flexlet.adapters.sim.launcherguest import SimGuest
 from flexlet.adapters.sim.launchertemper import Temper
 from flexlet.api import decode
+from flexlet.api.pod import Pod
 from flexlet.api.quantity import Quantity
 from flexlet.api.status import ApiError, NotFound, Status
 from flexlet.api.units import GIB, MIB
@@ -29,9 +30,11 @@ from flexlet.apiserver.housekeeping.quota import QuotaKeeper
 from flexlet.apiserver.local import LocalCluster
 from flexlet.apiserver.upkeep import namespaced
 from flexlet.core.gates import Gates
+from flexlet.core.hollow import podstatus
 from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import Machine
 from flexlet.core.refs import NODES, PODS
+from flexlet.core.resize import allocation
 from flexlet.core.vm import exposition, manifest, names
 from flexlet.core.vm.decider import FOLLOWS, VmDecider
 from flexlet.core.vm.guest import Report
@@ -119,8 +122,11 @@ class Eyes:
         async for batch in cluster.watch(ports.PODS, listing.resource_version):
             for change in batch:
                 pod = msgspec.json.decode(change.object)
-                vm = pod["metadata"].get("labels", {}).get(names.LABEL)
-                if vm and change.type != "DELETED":
+                meta = pod["metadata"]
+                vm = meta.get("labels", {}).get(names.LABEL)
+                if vm and change.type == "DELETED":
+                    self._stage.launchers.gone(meta["namespace"], meta["name"], meta["uid"])
+                elif vm:
                     self._see(vm, pod)
 
     def _see(self, vm: str, pod: Json) -> None:
@@ -142,7 +148,9 @@ class Eyes:
         if asked is None or held is None or guest.state not in {"Starting", "Running"}:
             return
         memory = max(guest.memory, guest.ram.base + guest.ram.asked)
-        wants = need(wanted(asked, self._stage.settings), guest.vcpus, memory, self._stage.settings)
+        wish = wanted(asked, self._stage.settings)
+        has = msgspec.structs.replace(wish, has_vfio=bool(guest.devices))
+        wants = need(has, guest.vcpus, memory, self._stage.settings)
         for resource, missing in lacking(wants, held, statuses[0].get("resources", {})).items():
             self.faults.append(
                 f"{self._stage.elapsed:.2f} s: the pod of {vm} lacks {missing} of {resource}"
@@ -212,8 +220,7 @@ class World:
         quotas = QuotaKeeper(
             self.sim.cluster, self.sim.clock, lambda: namespaced(kinds), counting_of(gates.enabled)
         )
-        parts = (self.eyes.run(), self.sim.schedule(), quotas.run())
-        self._others += [asyncio.create_task(part) for part in parts]
+        self.run(self.eyes.run(), self.sim.schedule(), quotas.run())
 
     def wake_node(self) -> None:
         fleet = Fleet(self.nodes, self.machine, "test")
@@ -238,7 +245,11 @@ class World:
 
     def beside(self, decider: Decider, follows: tuple[tuple[str, str, str], ...]) -> None:
         """Run another controller."""
-        self._others.append(asyncio.create_task(self.loop(decider, follows).run()))
+        self.run(self.loop(decider, follows).run())
+
+    def run(self, *parts: Coroutine[Any, Any, None]) -> None:
+        """Run these until the end."""
+        self._others += [asyncio.create_task(part) for part in parts]
 
     async def end(self) -> None:
         await self.kill_controller()
@@ -349,6 +360,14 @@ class World:
             ports.PODS, NAMESPACE, manifest.name_of(vm), {"status": status}, subresource="status"
         )
 
+    async def node_runs(self, vm: str = VM) -> None:
+        """A sleeping node that has started or resized the launcher, told by hand."""
+        pod = decode.from_json(await self.sim.cluster.get(ports.PODS, NAMESPACE, manifest.name_of(vm)), Pod)
+        status = podstatus.running(pod, allocation.of_spec(pod), ip="10.0.0.9", now=self.sim.clock.now())
+        await self.sim.cluster.patch(
+            ports.PODS, NAMESPACE, manifest.name_of(vm), {"status": status}, subresource="status"
+        )
+
     def reset(self, vm: str = VM) -> None:
         self.launchers.reset(NAMESPACE, manifest.name_of(vm))
 
@@ -370,6 +389,22 @@ class World:
         except NotFound:
             return None
         return found
+
+    async def objects(self, ref: Ref) -> list[Json]:
+        return [msgspec.json.decode(raw) for raw in (await self.sim.cluster.list(ref)).items]
+
+    async def launcher_pods(self) -> list[Json]:
+        return [pod for pod in await self.objects(ports.PODS) if names.LABEL in pod["metadata"].get("labels", {})]
+
+    async def until(self, holds: Callable[[Json], bool], vms: Iterable[str]) -> None:
+        """Wait until the status of each is so, for at most a minute."""
+        left = set(vms)
+        for _ in range(600):
+            left = {vm for vm in left if not holds(await self.status(vm))}
+            if not left:
+                return
+            await self.settle(0.1)
+        raise AssertionError(f"still waiting for {sorted(left)}")
 
     async def vm(self, vm: str = VM) -> Json:
         found = await self.get(VMS, vm)

@@ -68,7 +68,7 @@ class SimLink:
             if report != told:
                 told = report
                 yield report
-            if report.run_state in OVER:
+            if report.run_state == "Ended":
                 return
             if not self.bell.is_set():
                 await self._sleep_until(self._vm.guest.next_at())
@@ -151,6 +151,14 @@ class SimLaunchers:
         vm.ring()
         if restarted:
             vm.guest.forget(self._clock.now())
+
+    def gone(self, namespace: str, pod: str, uid: str) -> None:
+        """The pod was taken away, and its machine with it."""
+        vm = self._vms.get((namespace, pod))
+        if vm is not None and vm.uid == uid:
+            del self._vms[namespace, pod]
+            vm.guest.end(137, "the pod was deleted", self._clock.now())
+            vm.ring()
 
     # ---- machines and their pods
 

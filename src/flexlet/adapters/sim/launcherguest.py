@@ -12,6 +12,7 @@ from flexlet.adapters.sim.launchercpus import SimCpus
 from flexlet.adapters.sim.launchermemory import SimMemory
 from flexlet.adapters.sim.launchertemper import Agenda, Temper
 from flexlet.core.vm.guest import (
+    AttachDevice,
     Listen,
     Machine,
     MigrateCancel,
@@ -45,6 +46,8 @@ class SimGuest:
         self.message = ""
         self.listens = ""
         """Where a machine that waits for another one does so."""
+        self.devices: dict[str, str] = {}
+        """Devices of the node that were handed to it, and their addresses."""
         self.move = Move()
         self.on_arrival: Arrival = lambda _guest, _to: False
         self._order = ""
@@ -97,6 +100,8 @@ class SimGuest:
                 self._set_size(order, now)
             case PowerDown():
                 self._power_down(now)
+            case AttachDevice(id=name, pci_address=address):
+                self.devices[name] = address
             case Listen(address=address):
                 self.listens, self.message = address, f"waits for the machine at {address}"
             case MigrateTo() if self.state == "Running" and self.move.state != "Active":
