@@ -26,7 +26,9 @@ def test_it_asks_for_its_kind_and_then_serves_metrics_until_told_to_stop(tmp_pat
             found = re.fullmatch(r"flexlet controllers run; metrics at (http://127\.0\.0\.1:\d+/metrics)\n", line)
             assert found is not None
             with urllib.request.urlopen(found[1], timeout=10) as answer:  # noqa: S310 our own page
-                assert b"# TYPE flexlet_balloon_resize_seconds histogram\n" in answer.read()
+                page = answer.read()
+            assert b"# TYPE flexlet_balloon_resize_seconds histogram\n" in page
+            assert b"\nflexlet_vm_invariant_violations_total 0\n" in page
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=10)
             assert process.returncode == 0
@@ -37,10 +39,11 @@ def _install(kubeconfig: Path) -> None:
         "import asyncio, sys, pathlib\n"
         "from flexlet.adapters.kube import kubeconfig\n"
         "from flexlet.adapters.kube.client import HttpCluster\n"
-        "from flexlet.apps.nodesize import install\n"
+        "from flexlet.apps import nodesize, vms\n"
         "async def main():\n"
         "    async with HttpCluster(kubeconfig.load(pathlib.Path(sys.argv[1]))) as cluster:\n"
-        "        await install(cluster)\n"
+        "        await nodesize.install(cluster)\n"
+        "        await vms.install(cluster)\n"
         "asyncio.run(main())\n"
     )
     subprocess.run([sys.executable, "-c", code, str(kubeconfig)], check=True, timeout=30)

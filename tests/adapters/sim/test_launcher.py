@@ -190,7 +190,12 @@ class Pods:
         note = msgspec.json.encode(msgspec.structs.replace(MACHINE, **machine)).decode()
         status = {"phase": "Running", "podIP": ip, "containerStatuses": [{"name": "compute", "ready": True}]}
         self.pods[name] = {
-            "metadata": {"name": name, "uid": f"uid-{name}", "annotations": {names.MACHINE: note}},
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}",
+                "labels": {names.MIGRATION_LABEL: "m"} if "incoming" in machine else {},
+                "annotations": {names.MACHINE: note},
+            },
             "status": status,
         }
 
@@ -288,5 +293,9 @@ def test_a_machine_moves_with_the_time_its_memory_takes() -> None:
         assert (arrived.run_state, arrived.vcpus, arrived.memory) == ("Running", 4, 8 * GIB)
         for task in tasks:
             task.cancel()
+        del pods.pods["to"]["metadata"]["labels"][names.MIGRATION_LABEL]
+        anew = SimLaunchers(pods, clock)  # type: ignore[arg-type]
+        async with anew.open("default", "to") as link:
+            assert (await anext(aiter(link.reports()))).run_state == "Starting", "the machine is in it already"
 
     run(story())

@@ -184,7 +184,7 @@ class SimLaunchers:
         note = pod["metadata"].get("annotations", {}).get(names.MACHINE)
         if note is None:
             raise HypervisorGone(f"pod {key[1]} has no annotation {names.MACHINE}: it is no launcher")
-        guest = SimGuest(msgspec.json.decode(note, type=Machine), self.temper_of(pod), self._clock.now())
+        guest = SimGuest(_machine(pod, note), self.temper_of(pod), self._clock.now())
         guest.on_arrival = self._arrive
         self._vms[key] = SimVm(key, uid, pod["status"].get("podIP", ""), guest)
         return self._vms[key]
@@ -225,6 +225,13 @@ class SimLaunchers:
                 vm.ring()
                 return True
         return False
+
+
+def _machine(pod: Json, note: str) -> Machine:
+    """What a pod starts; one that a machine has moved to and that is met anew has it already."""
+    machine = msgspec.json.decode(note, type=Machine)
+    is_waiting = names.MIGRATION_LABEL in pod["metadata"].get("labels", {})
+    return msgspec.structs.replace(machine, incoming=machine.incoming and is_waiting)
 
 
 def ended(pod: Json, report: Report, now: float) -> Json:
