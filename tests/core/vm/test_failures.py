@@ -352,3 +352,10 @@ def test_a_machine_that_cannot_be_moved_waits_instead() -> None:
     assert bench.resize["message"].startswith(
         f"{NO_ROOM}; the machine cannot be moved: disk root is only in its pod"
     )
+
+
+def test_a_node_that_says_no_for_another_reason_is_not_asked_again_and_again() -> None:
+    bench = policy()
+    bench.see(*node(16, "64Gi"))
+    bench.wish(guest="16Gi").settle().pend("Infeasible", NO_ROOM).settle().grant().settle().wait(600).settle()
+    assert (bench.sizes, bench.phase) == (["400m/16728Mi", "400m/8520Mi"], "Failed")

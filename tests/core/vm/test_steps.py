@@ -1,6 +1,6 @@
 """The scenarios of vm-resize.md §12 step by step: what is asked of the pod and of the guest, in which order."""
 
-from tests.core.vm.vmworld import Bench, Json, gib, machine_spec, node, node_size
+from tests.core.vm.vmworld import POD, Bench, Json, gib, machine_spec, node, node_size
 
 from flexlet.core.vm.guest import Answer, AttachDevice
 from flexlet.core.vm.settings import Settings
@@ -252,7 +252,7 @@ def test_19_a_machine_that_dies_starts_with_what_was_wanted() -> None:
 
 
 def test_20_a_size_that_is_no_number_of_blocks_is_not_tried() -> None:
-    bench = Bench().live().wish(guest="8193Mi").settle()
+    bench = Bench().live().wish(8, "8193Mi").settle()
     assert (bench.sizes, bench.orders) == ([], [(4, 8)])
     assert bench.condition("ResizeInProgress") == ("False", "InvalidSpec")
 
@@ -288,3 +288,12 @@ def test_12_a_device_comes_after_its_pod_has_room_for_it() -> None:
     assert (bench.sizes, bench.condition("RestartRequired")) == (["400m/9544Mi"], ("True", "RestartRequired"))
     bench.annotate(power="Restart@1").settle().gone().settle()
     assert bench.pods["virt-launcher-db"]["spec"]["containers"][0]["resources"]["requests"]["memory"] == "8520Mi"
+
+
+def test_the_speed_of_vcpus_changes_without_the_guest() -> None:
+    limited: Json = {"resources": {"limits": {"cpu": "2"}}}
+    bench = Bench(machine_spec(**limited)).live().wish(resources={"limits": {"cpu": "3"}}).settle()
+    assert bench.pods[POD]["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "3"}
+    bench.grant().settle().wish(resources={"limits": {"cpu": "1500m"}}).settle()
+    assert bench.pods[POD]["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1500m"}
+    assert bench.orders == [(4, 8)]

@@ -22,7 +22,7 @@ NOT_ONLINED: Final = "GuestNotOnlined"
 def target(scene: Scene) -> Sizes:
     """T: what is wanted; a resource that can only change at the next start stays as it was last asked for."""
     machine, last = scene.machine, current(scene)
-    if machine is None or scene.settings.rollout_strategy == "Stage":
+    if machine is None or scene.complaints or scene.settings.rollout_strategy == "Stage":
         return last
     cpu = scene.wanted.vcpus if _fits_cpu(scene, machine) else last.vcpus
     memory = scene.wanted.memory if _fits_memory(scene, machine) else last.memory

@@ -84,6 +84,8 @@ class VmDecider:
         self._taken: dict[str, tuple[str, Amounts]] = {}
         self._quotas: dict[tuple[str, str], ResourceQuota] = {}
         self._news: set[str] = set()
+        self._resized: set[str] = set()
+        """Machines whose node has another size since they were last looked at."""
         self._refusals: dict[str, Refusal] = {}
         self._troubles: dict[str, str] = {}
         self._reported: dict[str, float] = {}
@@ -197,7 +199,7 @@ class VmDecider:
     def _node_seen(self, node: NodeSight) -> None:
         if self._nodes.get(node.name) != node:
             self._nodes[node.name] = node
-            self._touch_node(node.name)
+            self._resized |= self._touch_node(node.name)
 
     def _size_seen(self, size: NodeSize) -> None:
         before = self._sizes.get(size.metadata.name)
@@ -205,13 +207,16 @@ class VmDecider:
         if before is None or before.status.effective != size.status.effective:
             self._touch_node(size.metadata.name)
 
-    def _touch_node(self, name: str) -> None:
+    def _touch_node(self, name: str) -> set[str]:
         """Machines of a node that wait for something look again."""
+        found = set()
         for key, pods in self._pods.items():
             vm = self._vms.get(key)
             is_waiting = vm is not None and vm.status.resize is not None and vm.status.resize.phase not in _QUIET
             if is_waiting and any(pod.node == name for pod in pods.values()):
                 self._queue.add(key)
+                found.add(key)
+        return found
 
     def _quota_seen(self, quota: ResourceQuota) -> None:
         where = quota.metadata.namespace, quota.metadata.name
@@ -331,6 +336,7 @@ class VmDecider:
             trouble=self._troubles.get(key, ""),
             complaints=tuple(str(c) for c in validation.complaints(vm, self.settings)),
             quota_changed=key in self._news,
+            node_changed=key in self._resized,
             migrations=tuple(m for m in self._migrations.values() if _machine_of(m) == key),
         )
         return self._about_pod(scene)
@@ -382,6 +388,7 @@ class VmDecider:
         found = step.look(scene, now) if scene.pod is not None else None
         self._refusals.pop(key, None)
         self._news.discard(key)
+        self._resized.discard(key)
         if scene.pod is not None:
             self._troubles.pop(key, None)
         if found is not None:

@@ -68,6 +68,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     complaints: tuple[str, ...] = ()
     """What is wrong with the spec."""
     quota_changed: bool = False
+    node_changed: bool = False
+    """Whether the node has another size than when it was last looked at."""
     migrations: tuple[FlexVMMigration, ...] = ()
     devices: tuple[str, ...] = ()
     """Names of the devices that the machine was given."""

@@ -81,7 +81,9 @@ def _reconsidered(scene: Scene, resize: Resize, now: float) -> fallback.Answer:
         match each.reason:
             case fallback.QUOTA if scene.quota_changed or _is_due(each.since, now):
                 resize = aim.lifted(resize, each.resource)
-            case fallback.AWAITING | fallback.CAPACITY if fallback.has_grown(scene, goal):
+            case fallback.AWAITING if fallback.has_grown(scene, goal):
+                resize = aim.lifted(resize, each.resource)
+            case fallback.CAPACITY if scene.node_changed and fallback.has_grown(scene, goal):
                 resize = aim.lifted(resize, each.resource)
             case fallback.AWAITING if now >= aim.moment(resize.deferred_at) + scene.defer_timeout_s:
                 found = fallback.fall_back(scene, resize, each.resource, fallback.CAPACITY, each.message, now)
