@@ -157,6 +157,21 @@ async def a_limit_below_usage_is_kept_by_killing(bench: CgroupBench) -> None:
     expect("oom_kill 1" in events, True, f"one kill in {events}")
 
 
+async def a_pin_stays_while_somebody_runs(bench: CgroupBench) -> None:
+    """The kernel widens and narrows a pin at any time, and takes it away only where nobody runs."""
+    path = await _made(bench, "pinned")
+    if "cpuset.cpus" not in await bench.tree.read(path, ("cpuset.cpus",)):
+        raise Skipped("needs the controller cpuset")
+    await bench.tree.write(path, {"cpuset.cpus": "0"})
+    await bench.tree.write(path, {"cpuset.cpus": "\n"})
+    expect(await bench.tree.read(path, ("cpuset.cpus",)), {"cpuset.cpus": ""})
+    await bench.tree.write(path, {"cpuset.cpus": "0"})
+    await bench.start_process(path)
+    await expect_fault(HostError, bench.tree.write(path, {"cpuset.cpus": "\n"}))
+    expect(await bench.tree.read(path, ("cpuset.cpus",)), {"cpuset.cpus": "0"})
+    await bench.tree.remove(path)
+
+
 async def _made(bench: CgroupBench, name: str) -> str:
     """A cgroup with CPU and memory controllers."""
     path = f"{bench.path}/{name}"
@@ -178,4 +193,5 @@ CHECKS: Final[tuple[Check[CgroupBench], ...]] = (
     processes_are_seen_from_above,
     removing_kills,
     a_limit_below_usage_is_kept_by_killing,
+    a_pin_stays_while_somebody_runs,
 )

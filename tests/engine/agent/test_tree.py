@@ -9,6 +9,7 @@ from tests.engine.fakes import FakeClock
 from flexlet.adapters.sim.machine import Machine
 from flexlet.adapters.sim.runtime import SimNode
 from flexlet.core.cgroups.settings import DEFAULTS
+from flexlet.core.hotplug.view import UNPINNED
 from flexlet.engine.agent.tree import PodTree
 from flexlet.errors import HostError
 
@@ -103,6 +104,23 @@ def test_tiers_are_weighed_by_their_pods_and_leave_the_node_alone() -> None:
         assert all("cpu.weight" not in files for path, files in stage.written() if path == "kubepods")
         await stage.tree.pods([pods.pod(pods.container("c", "2,1Gi"))])
         assert stage.written() == []
+
+    asyncio.run(tale())
+
+
+def test_a_pin_goes_where_nobody_runs_and_is_widened_where_somebody_does() -> None:
+    """The kernel takes no pin from a cgroup with processes below it."""
+
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"cpuset.cpus": UNPINNED})
+        assert [files for _, files in stage.written() if "cpuset.cpus" in files] == []
+        stage.sim.kernel.machine.cgroups["kubepods"].files["cpuset.cpus"] = "0-1"
+        await stage.tree.hold({"cpuset.cpus": UNPINNED})
+        assert stage.file("cpuset.cpus") == "0-3"
+        stage.sim.kernel.machine.cpus = "0-7"
+        await stage.tree.hold({"cpuset.cpus": UNPINNED})
+        assert stage.file("cpuset.cpus") == "0-7"
 
     asyncio.run(tale())
 

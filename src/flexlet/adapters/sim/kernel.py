@@ -9,12 +9,15 @@ import errno
 import heapq
 import itertools
 from collections.abc import Callable
+from typing import Final
 
 from flexlet.adapters.sim import cgroupfiles, counters, memory
 from flexlet.adapters.sim.cgroupfiles import refusal
 from flexlet.adapters.sim.machine import Machine, lineage
 from flexlet.adapters.sim.processes import KILL, Charge, Child, Effect, Process, Signal, Sleep, Start
 from flexlet.ports.clock import Clock
+
+_PINS: Final = frozenset({"cpuset.cpus", "cpuset.mems"})
 
 
 class Kernel:
@@ -151,6 +154,8 @@ class Kernel:
         if name not in files:
             raise refusal(errno.ENOENT)
         value = cgroupfiles.accepted(name, text, files[name])
+        if name in _PINS and files[name] and not value and self.machine.inside(path):
+            raise refusal(errno.ENOSPC)  # somebody runs there
         if name != "memory.max":
             files[name] = value
             return

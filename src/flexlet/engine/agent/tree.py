@@ -7,6 +7,7 @@ lower one is written. `pods` is called when allocations may have changed. Only w
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from flexlet.api.pod import Pod
 from flexlet.core.cgroups import values
@@ -14,8 +15,13 @@ from flexlet.core.cgroups.lower import lower, unlimited
 from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.cgroups.settings import CgroupSettings
 from flexlet.core.cgroups.tiers import tier_values
+from flexlet.core.hotplug.view import UNPINNED
 from flexlet.core.resources.qos import BEST_EFFORT, BURSTABLE, GUARANTEED
 from flexlet.ports.cgroups import CgroupTree
+
+_CPUS: Final = "cpuset.cpus"
+_EFFECTIVE: Final = "cpuset.cpus.effective"
+_ROOT: Final = ""
 
 
 class PodTree:
@@ -78,7 +84,17 @@ class PodTree:
     async def _write(self, path: str, files: Mapping[str, str]) -> None:
         async with self._lock:
             known = self._written.setdefault(path, {})
-            changed = {name: text for name, text in files.items() if known.get(name) != text}
+            wanted = await self._unpinned(path, files) if files.get(_CPUS) == UNPINNED else files
+            changed = {name: text for name, text in wanted.items() if known.get(name) != text}
             if changed:
                 await self._cgroups.write(path, changed)
                 known.update(changed)
+
+    async def _unpinned(self, path: str, files: Mapping[str, str]) -> dict[str, str]:
+        """The kernel takes no pin away while processes run below it: then it is widened to every CPU there is."""
+        others = {name: text for name, text in files.items() if name != _CPUS}
+        pin = await self._cgroups.read(path, (_CPUS,))
+        if not pin.get(_CPUS, "").strip():
+            return others
+        every = await self._cgroups.read(_ROOT, (_EFFECTIVE,))
+        return {**others, _CPUS: every.get(_EFFECTIVE, "").strip()}
