@@ -1,22 +1,20 @@
 """Simulated launchers do what QEMU and a launcher do, in simulated time."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 import pytest
+from tests.adapters.sim.launcherpods import Pods
 
 from flexlet.adapters.sim.launcher import SimLaunchers
 from flexlet.adapters.sim.launcherguest import SimGuest
 from flexlet.adapters.sim.launchertemper import Temper
-from flexlet.api.status import NotFound, Status
 from flexlet.api.units import GIB, MIB
 from flexlet.core.vm import names
 from flexlet.core.vm.guest import Answer, Listen, Machine, MigrateTo, PowerDown, Report, SetSize
 from flexlet.errors import HypervisorGone
 from flexlet.testing.simtime import SimClock, run
 
-Json = dict[str, Any]
 MACHINE = Machine(name="db", sockets=4, max_sockets=16, min_memory=4 * GIB, memory=8 * GIB, max_memory=16 * GIB)
 
 
@@ -179,37 +177,6 @@ def test_power_down_minds_the_grace_period() -> None:
         assert guest.report() == Report(run_state="Ended", exit_code=0)
 
 
-class Pods:
-    """As much of a cluster as a launcher needs."""
-
-    def __init__(self) -> None:
-        self.pods: dict[str, Json] = {}
-        self.patches: list[Json] = []
-
-    def add(self, name: str, ip: str = "10.0.0.1", **machine: Any) -> None:
-        note = msgspec.json.encode(msgspec.structs.replace(MACHINE, **machine)).decode()
-        status = {"phase": "Running", "podIP": ip, "containerStatuses": [{"name": "compute", "ready": True}]}
-        self.pods[name] = {
-            "metadata": {
-                "name": name,
-                "uid": f"uid-{name}",
-                "labels": {names.MIGRATION_LABEL: "m"} if "incoming" in machine else {},
-                "annotations": {names.MACHINE: note},
-            },
-            "status": status,
-        }
-
-    async def get(self, _ref: Any, _namespace: str, name: str) -> bytes:
-        if name not in self.pods:
-            raise NotFound(Status(code=404))
-        return msgspec.json.encode(self.pods[name])
-
-    async def patch(self, _ref: Any, _namespace: str, name: str, patch: Json, **_: Any) -> bytes:
-        self.patches.append(patch)
-        self.pods[name]["status"] |= patch["status"]
-        return b""
-
-
 async def followed(launchers: SimLaunchers, pod: str, seen: list[Report]) -> None:
     async with launchers.open("default", pod) as link:
         async for report in link.reports():
@@ -219,7 +186,7 @@ async def followed(launchers: SimLaunchers, pod: str, seen: list[Report]) -> Non
 def test_a_line_tells_every_change_at_its_time() -> None:
     async def story() -> None:
         pods, clock = Pods(), SimClock()
-        pods.add("db")
+        pods.add("db", MACHINE)
         launchers, seen = SimLaunchers(pods, clock), []  # type: ignore[var-annotated, arg-type]
         task = asyncio.create_task(followed(launchers, "db", seen))
         await clock.sleep(1)
@@ -250,7 +217,7 @@ def test_a_line_tells_every_change_at_its_time() -> None:
 def test_a_line_breaks_and_the_machine_goes_on() -> None:
     async def story() -> None:
         pods, clock = Pods(), SimClock()
-        pods.add("db")
+        pods.add("db", MACHINE)
         launchers, seen = SimLaunchers(pods, clock), []  # type: ignore[var-annotated, arg-type]
         task = asyncio.create_task(followed(launchers, "db", seen))
         await clock.sleep(1)
@@ -274,8 +241,8 @@ def test_a_line_breaks_and_the_machine_goes_on() -> None:
 def test_a_machine_moves_with_the_time_its_memory_takes() -> None:
     async def story() -> None:
         pods, clock = Pods(), SimClock()
-        pods.add("from")
-        pods.add("to", "10.0.0.2", incoming=True)
+        pods.add("from", MACHINE)
+        pods.add("to", msgspec.structs.replace(MACHINE, incoming=True), "10.0.0.2")
         launchers = SimLaunchers(pods, clock, Temper(bandwidth=128 * MIB))  # type: ignore[arg-type]
         seen: dict[str, list[Report]] = {"from": [], "to": []}
         tasks = [asyncio.create_task(followed(launchers, pod, told)) for pod, told in seen.items()]
