@@ -202,14 +202,16 @@ def lives(pod: Object) -> dict[str, tuple[str, int]]:
     return {name: (run_of(pod, name), each["restartCount"]) for name, each in runs(pod).items()}
 
 
-async def eventually(holds: Callable[[], Awaitable[Any]], patience_s: float = PATIENCE_S) -> Any:
+async def eventually(
+    holds: Callable[[], Awaitable[Any]], patience_s: float = PATIENCE_S, look_s: float = _LOOK_S
+) -> Any:
     """Ask until the answer is yes; an API that is away or does not have it yet is no answer."""
     async with asyncio.timeout(patience_s):
         while True:
             with contextlib.suppress(ApiError):
                 if answer := await holds():
                     return answer
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(look_s)
 
 
 async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(1200)]
 CPUS, MEMORY = Wish(cpus=MORE.cpus), Wish(memory=MORE.memory)
 SIZED = resources("200m,256Mi / ,512Mi")
 REQUEST = 256 * MIB
-STUBBORN = 995
+STUBBORN = 998
 BY_ITSELF = f"echo {STUBBORN} > /proc/self/oom_score_adj; trap 'exit 0' TERM; sleep 1000000 & wait"
 SWAPPED = {"memorySwap": {"swapBehavior": "LimitedSwap"}}
 STATIC = {"cpuManagerPolicy": "static", "systemReserved": {"cpu": "500m"}}
