@@ -98,6 +98,30 @@ async def plug(world: DemoWorld) -> Told:
     return Told(_size(old, seen), f"{_size(new, now)}; big runs")
 
 
+async def unplug(world: DemoWorld) -> Told:
+    """Both out again: what no longer fits ends and says why, what fits does not notice."""
+    old, seen = await world.allocatable(), await _nproc(world)
+    team = await world.pod("team")
+    changed = await sizing.unplug(
+        world.machine.hypervisor, world.machine.guest, sizing.Wish(cpus=PLUGGED_CPUS, memory=GIB)
+    )
+    if isinstance(changed, Refused) or changed.refusal is not None:
+        raise Unshown(f"the machine did not shrink: {changed}")
+    big = await world.ended("big")
+
+    async def shrunk() -> dict[str, str] | None:
+        new = await world.allocatable()
+        memory, cpus = (Quantity.parse(old[name]).value - Quantity.parse(new[name]).value for name in AMOUNTS)
+        return new if cpus == PLUGGED_CPUS and memory > GIB // 2 else None
+
+    new = await world.until("the node is smaller", shrunk)
+    world.say(f"   big: {big['status']['message']}")
+    if container_ids(team) != container_ids(await world.pod("team")):
+        raise Unshown("a container of the pod that still fits was restarted")
+    now = await _nproc(world)
+    return Told(_size(old, seen), f"{_size(new, now)}; big ended: {big['status']['reason']}, team runs on")
+
+
 async def _nproc(world: DemoWorld) -> int:
     """How many CPUs a running container of the pod team may use, as the kernel says."""
     found = await world.pod("team")
@@ -127,5 +151,10 @@ STEPS: Final = (
         "node grows",
         "Plug two CPUs and one GiB into the running machine. Nobody restarts anything.",
         plug,
+    ),
+    Step(
+        "node shrinks",
+        "Take both out again. The pod that has no room any more ends; the other does not notice.",
+        unplug,
     ),
 )

@@ -82,6 +82,16 @@ class DemoWorld:
         found: dict[str, Any] = await self.until(f"pod {name} runs", holds)
         return found
 
+    async def ended(self, name: str) -> dict[str, Any]:
+        """Wait until a pod has failed."""
+
+        async def holds() -> dict[str, Any] | None:
+            pod = await self.pod(name)
+            return pod if pod["status"].get("phase") == "Failed" else None
+
+        found: dict[str, Any] = await self.until(f"pod {name} ends", holds)
+        return found
+
     async def inside(self, *command: str) -> str:
         """What a command in the guest prints."""
         done = await self.machine.guest.run(command)
