@@ -111,7 +111,7 @@ class Life(Bench):
             return
         guest.advance(self.now)
         pod, report = sights.launcher(decode.from_value(self.pods[POD], Pod)), guest.report()
-        size = wanted(self.decider._vms["default/db"], self.settings)
+        size = wanted(self.decider.picture.vms["default/db"], self.settings)
         least = need(size, report.vcpus, max(report.memory, report.requested), self.settings)
         if not amounts.covers(pod.granted, amounts.bare(least)):
             self.faults.append(f"{self.now:.2f}: {pod.granted} < {least}")
@@ -183,7 +183,7 @@ class Life(Bench):
         """What is not as it should be in the end."""
         assert self.guest is not None
         report = self.guest.report()
-        size = wanted(self.decider._vms["default/db"], self.settings)
+        size = wanted(self.decider.picture.vms["default/db"], self.settings)
         held = sights.launcher(decode.from_value(self.pods[POD], Pod)).granted
         least = amounts.bare(need(size, report.vcpus, report.memory, self.settings))
         if held != least:

@@ -42,7 +42,7 @@ def status(patch: dict[str, object]) -> PatchObject:
 
 def test_a_new_machine_gets_a_pod() -> None:
     bench = Bench()
-    vm = bench.decider._vms[KEY]
+    vm = bench.decider.picture.vms[KEY]
     size, settings = wanted(vm, Settings()), Settings()
     body = manifest.launcher_pod(
         vm,

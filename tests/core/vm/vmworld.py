@@ -15,8 +15,9 @@ from flexlet.core.nodesize.names import NODE_SIZES
 from flexlet.core.observations import Failed, Seen, Vanished
 from flexlet.core.refs import NODES, PODS
 from flexlet.core.vm import names
-from flexlet.core.vm.decider import RESOURCE_QUOTAS, Launcher, VmDecider
+from flexlet.core.vm.decider import Launcher, VmDecider
 from flexlet.core.vm.guest import Answer, AttachDevice, Report, SetSize
+from flexlet.core.vm.picture import RESOURCE_QUOTAS
 from flexlet.core.vm.settings import Settings
 
 NOW = 1_800_000_000.0
