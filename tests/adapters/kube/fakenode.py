@@ -14,8 +14,8 @@ from flexlet.adapters.clock import SystemClock
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.kubeconfig import Credentials
 from flexlet.apiserver.proxy.spdy import frames
-from flexlet.apiserver.server import ApiServer, Settings, serving
-from flexlet.ports.cluster import NODES, PODS
+from flexlet.apiserver.server import Settings, serving
+from flexlet.ports.cluster import NODES, PODS, Cluster
 
 NODE = "n1"
 SUCCESS = b'{"metadata":{},"status":"Success"}'
@@ -70,12 +70,10 @@ Program = Callable[[Running], Awaitable[bytes | None]]
 class FakeNode:
     """One node with pod ``default/db`` on it, whose container is called compute."""
 
-    def __init__(self, server: ApiServer, folder: Path) -> None:
-        self.server = server
+    def __init__(self, place: Path) -> None:
         self.program: Program = ends_well
         self.asked: list[tuple[str, list[str]]] = []
-        self._kubeconfig = folder / "kubeconfig"
-        self._kubeconfig.write_text(server.kubeconfig())
+        self._kubeconfig = place
 
     def credentials(self) -> Credentials:
         """The administrator's."""
@@ -110,15 +108,16 @@ async def ends_well(running: Running) -> bytes:
 async def fake_node(folder: Path) -> AsyncIterator[FakeNode]:
     """A cluster for as long as the block lasts."""
     async with serving(Settings(data=folder / "data"), SystemClock()) as server:
-        node = FakeNode(server, folder)
+        (folder / "kubeconfig").write_text(server.kubeconfig())
+        node = FakeNode(folder / "kubeconfig")
         listener = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=server.pki.server_context())
         async with listener:
-            await _register(server, listener.sockets[0].getsockname()[1])
+            await register(server.cluster, listener.sockets[0].getsockname()[1])
             yield node
 
 
-async def _register(server: ApiServer, port: int) -> None:
-    api = server.cluster
+async def register(api: Cluster, port: int) -> None:
+    """Let a server know the node, and the pod on it."""
     await api.create(NODES, "", {"metadata": {"name": NODE}})
     addresses = [{"type": "InternalIP", "address": "127.0.0.1"}]
     status: dict[str, Any] = {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": port}}}

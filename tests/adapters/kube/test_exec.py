@@ -42,7 +42,7 @@ async def test_a_command_is_given_input_and_answers(node: FakeNode) -> None:
 
 
 async def test_leaving_hangs_up(node: FakeNode) -> None:
-    """The node sees the connection end, after all that was sent before."""
+    """The node sees the connection end, after all that was sent before; and nothing is left open here."""
     got, over = bytearray(), asyncio.Event()
 
     async def listens(running: Running) -> bytes:
@@ -57,6 +57,8 @@ async def test_leaving_hangs_up(node: FakeNode) -> None:
     async with Exec(node.credentials()) as client:
         async with client.start("default", "db", "compute", ["cat"]) as process:
             await process.write(bytes(100_000))
+            connection = process._socket.get_extra_info("socket")
+        assert connection.fileno() == -1
         await over.wait()
     assert bytes(got) == bytes(100_000)
 

@@ -4,7 +4,9 @@ The rule of `client` holds here too: no aiohttp exception leaves this file. What
 with its own Status; a stream that breaks off, or a server that cannot be reached, is one with code 503.
 """
 
+import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -19,6 +21,9 @@ from flexlet.ports.cluster import PODS
 
 BEAT_S: Final = 20.0
 """How often a silent line is tried; nobody at the other end for half of it means that it is broken."""
+_CLOSE_S: Final = 1.0
+"""How long the other end may take to hang up."""
+_LOOKS: Final = 100
 _END: Final = frozenset({WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR})
 
 
@@ -50,9 +55,13 @@ class Exec:
             ApiError: the server refuses it, or cannot be reached.
         """
         what = f"exec of `{' '.join(command)}` in {namespace}/{pod}"
-        socket = await self._connect(what, namespace, pod, _query(container, command, tty=tty))
-        async with socket:
-            yield Process(socket, what)
+        line = await self._connect(what, namespace, pod, _query(container, command, tty=tty))
+        connection = line.get_extra_info("socket")
+        try:
+            async with line:
+                yield Process(line, what)
+        finally:
+            await _closed(connection)
 
     async def _connect(
         self, what: str, namespace: str, pod: str, query: list[tuple[str, str]]
@@ -67,7 +76,7 @@ class Exec:
                 server_hostname=self._credentials.server_name or None,
                 heartbeat=BEAT_S,
                 max_msg_size=0,
-                timeout=aiohttp.ClientWSTimeout(ws_close=1.0),
+                timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_S),
             )
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _broken(what, error) from error
@@ -76,8 +85,8 @@ class Exec:
 class Process:
     """A command that runs."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse, what: str) -> None:
-        self._socket = socket
+    def __init__(self, line: aiohttp.ClientWebSocketResponse, what: str) -> None:
+        self._socket = line
         self._what = what
         self._ended: bytes | None = None
 
@@ -122,6 +131,14 @@ class Process:
             await self._socket.send_bytes(data)
         except (aiohttp.ClientError, OSError) as error:
             raise _broken(self._what, error) from error
+
+
+async def _closed(connection: socket.socket | None) -> None:
+    """Wait until a connection is gone, so that nothing is left behind when a loop ends with it."""
+    for _ in range(_LOOKS):
+        if connection is None or connection.fileno() == -1:
+            return
+        await asyncio.sleep(_CLOSE_S / _LOOKS)
 
 
 def _query(container: str, command: Sequence[str], *, tty: bool) -> list[tuple[str, str]]:
