@@ -63,12 +63,6 @@ def largest(one: Need, other: Need) -> Need:
     )
 
 
-def with_cpu(whole: Need, cpu: Need, memory: int, memory_limit: int | None) -> Need:
-    """CPU amounts of one, memory as given, limits that `whole` has."""
-    del whole
-    return Need(cpu.cpu_m, memory, cpu.cpu_limit_m, memory_limit)
-
-
 def kept_limits(need: Need, spec: Need) -> Need:
     """A limit once set can be changed, never removed: then it stays where it is, or above the request."""
     cpu, memory = need.cpu_limit_m, need.memory_limit

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from flexlet.api import decode
+from flexlet.api import age, decode
 from flexlet.api.meta import Condition, KubeStruct, ObjectMeta
 from flexlet.api.pod import Container, ContainerStatus, Pod, ResourceList
 from flexlet.core.nodesize import sizes
@@ -16,7 +16,6 @@ from flexlet.core.vm.podsize import Need
 
 RESIZE_IN_PROGRESS: Final = "PodResizeInProgress"
 FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_NOTHING: Final = Need(0, 0)
 
 
 class _NodeStatus(KubeStruct, frozen=True, kw_only=True):
@@ -224,8 +223,6 @@ def _end_text(pod: Pod, end: dict[str, Any]) -> str:
 
 
 def _ran(end: dict[str, Any]) -> float:
-    from flexlet.api import age
-
     if not end.get("startedAt") or not end.get("finishedAt"):
         return 0.0
     return age.parse(end["finishedAt"]).timestamp() - age.parse(end["startedAt"]).timestamp()
