@@ -58,7 +58,7 @@ class GuestMemory:
         while self._board.report.memory != target and loop.time() < deadline:
             await self._pulse.within(LOOK_S)
             await self._measure()
-        return self._reached(target, "the guest goes on trying")
+        return self.reached(target)
 
     async def _add_modules(self, target: int) -> Answer:
         plan = plugging.modules_to_plug(await self._hypervisor.memory(), target, self._machine)
@@ -67,7 +67,7 @@ class GuestMemory:
         for dimm in plan:
             await self._hypervisor.plug(dimm)
             await self._measure()
-        return self._reached(target, "memory comes in modules")
+        return self.reached(target, "memory comes in modules")
 
     async def _take_modules(self, target: int, patience_s: float) -> Answer:
         """Take the planned modules; for one that is refused, another of its size."""
@@ -85,9 +85,10 @@ class GuestMemory:
                 spare = plans.spare(memory, dimm, tried)
                 waiting += [spare] if spare else []
                 tried |= {spare} if spare else set()
-        return self._reached(target, why)
+        return self.reached(target, why)
 
-    def _reached(self, target: int, why: str) -> Answer:
+    def reached(self, target: int, why: str = "the guest goes on trying") -> Answer:
+        """How near the guest has come."""
         have = self._board.report.memory
         return (
             Answer()

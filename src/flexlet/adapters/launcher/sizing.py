@@ -94,6 +94,10 @@ class Sizing:
                 return
             if answer.progress != "Settled" and have == target:
                 return
+            if part == "cpu" and answer.progress == "Partial" and have < target:
+                return  # one more has gone than was wanted in the end
+            if part == "ram" and answer.progress == "Partial":
+                self._board.update(ram=self._memory.reached(target))
 
     def _sizes(self, order: SetSize, part: Part) -> tuple[int, int]:
         report = self._board.report
