@@ -2,10 +2,17 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from tests.cli.conftest import Api, Command, until
+from tests.cli.machines import DEFINITIONS, FLEX_VMS, made, taught
 
+from flexlet.api.status import NotFound
 from flexlet.cli.main import run
+from flexlet.core.vm import kubevirt
+from flexlet.ports.cluster import Ref
 
 KUBEVIRT = """\
 apiVersion: v1
@@ -101,4 +108,63 @@ def test_a_file_without_machines(capfd: pytest.CaptureFixture[str], tmp_path: Pa
     assert run(["vm", "plan", "-f", str(path)]) == 1
     assert capfd.readouterr().err == (
         f"error: {path}: there is no VirtualMachine, VirtualMachineInstance or FlexVM in it\n"
+    )
+
+
+def definition(plural: str, kind: str) -> dict[str, Any]:
+    """KubeVirt's own, as far as it matters: it takes anything."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubevirt.io"},
+        "spec": {
+            "group": "kubevirt.io",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+def knows(api: Api, ref: Ref) -> bool:
+    try:
+        api.do(lambda cluster: cluster.list(ref))
+    except NotFound:
+        return False
+    return True
+
+
+def test_a_machine_of_the_cluster(api: Api, flexlet: Command) -> None:
+    """Our own where KubeVirt is not known; KubeVirt's with what its instance says; nobody's is named."""
+    taught(api)
+    made(api)
+    code, text, _ = flexlet("vm", "plan", "--from-cluster", "db", "--vcpus", "8", "-o", "json")
+    found = json.loads(text)
+    assert (code, found["kind"], found["after"]["vcpus"]) == (0, "FlexVM", 8)
+    api.delete(FLEX_VMS, "db", "default")
+    machines, instances = Ref(*kubevirt.MACHINES), Ref(*kubevirt.INSTANCES)
+    api.create(DEFINITIONS, definition("virtualmachines", "VirtualMachine"))
+    api.create(DEFINITIONS, definition("virtualmachineinstances", "VirtualMachineInstance"))
+    until(lambda: knows(api, machines) and knows(api, instances))
+    *_, body = yaml.safe_load_all(KUBEVIRT)
+    api.create(machines, body | {"metadata": {"name": "kv"}}, "default")
+    running = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {"name": "kv"},
+        "spec": body["spec"]["template"]["spec"],
+        "status": {"memory": {"guestAtBoot": "4Gi", "guestCurrent": "8Gi"}},
+    }
+    api.create(instances, running, "default")
+    code, text, _ = flexlet("vm", "plan", "--from-cluster", "kv", "--memory", "4Gi", "-o", "json")
+    found = json.loads(text)
+    assert (code, found["kind"], found["before"]["memory"]) == (0, "VirtualMachine", "8Gi")
+    assert [step["text"] for step in found["steps"]] == [
+        "unplug memory: 8Gi -> 4Gi",
+        "resize to cpu 400m, memory 4416Mi",
+    ]
+    assert flexlet("vm", "plan", "--from-cluster", "nobody")[::2] == (
+        1,
+        "error: there is no VM nobody in namespace default: there are no VMs\n",
     )

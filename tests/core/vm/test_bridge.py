@@ -184,3 +184,18 @@ def test_what_can_be_planned() -> None:
     assert not is_machine({"apiVersion": "v1", "kind": "Pod"})
     assert not is_machine({"apiVersion": "other.io/v1", "kind": "VirtualMachine"})
     assert not is_machine("text")
+
+
+@pytest.mark.parametrize(
+    ("amounts", "gib", "pod"),
+    [
+        ({"requests": {"memory": "8Gi"}}, 4, (4416, None)),
+        ({"requests": {"memory": "9Gi"}}, 4, (9216 + 320, None)),
+        ({"limits": {"memory": "8Gi"}}, 16, (16696, 16696)),
+        ({"requests": {"memory": "8Gi"}, "limits": {"memory": "10Gi"}}, 16, (16728, 18776)),
+    ],
+)
+def test_pods_of_kubevirt_follow_their_guest(amounts: Json, gib: int, pod: tuple[int, int | None]) -> None:
+    """Down, too: KubeVirt changes requests and limits by the difference, so they are no floor there."""
+    found = planned(kubevirt(resources=amounts), 4, gib).after.pod
+    assert (found.memory / MIB, found.memory_limit and found.memory_limit / MIB) == pod

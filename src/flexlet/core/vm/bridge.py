@@ -153,8 +153,11 @@ def _extended(size: Wanted, spec: kubevirt.InstanceSpec) -> Wanted:
     devices, probes = spec.domain.devices, (spec.liveness_probe, spec.readiness_probe)
     is_passt = any(i.passt is not None or i.passt_binding is not None for i in devices.interfaces)
     sriov = any(interface.sriov is not None for interface in devices.interfaces)
+    request, limit = _following(size)
     return msgspec.structs.replace(
         size,
+        memory_request=request,
+        memory_limit=limit,
         io_threads=spec.domain.io_threads.supplemental_pool_thread_count,
         has_page_tables=size.memory_request is not None,
         has_vfio=bool(devices.gpus or devices.host_devices or sriov),
@@ -164,6 +167,17 @@ def _extended(size: Wanted, spec: kubevirt.InstanceSpec) -> Wanted:
         exec_probes=sum(probe is not None and probe.exec is not None for probe in probes),
         binding_memory=PASST if is_passt else 0,
     )
+
+
+def _following(size: Wanted) -> tuple[int | None, int | None]:
+    """Request and limit of a pod that follows its guest both ways, as KubeVirt's does by differences.
+
+    Amounts of a FlexVM's pod are never undercut; KubeVirt's bind nothing if they are no more than the guest has.
+    """
+    request, limit = size.memory_request, size.memory_limit
+    named = request or limit or 0
+    least = named if named > size.memory else 1
+    return (least if request else None), (least + limit - named if limit else None)
 
 
 def _hindrance(domain: kubevirt.Domain, start: int) -> str:
