@@ -8,7 +8,6 @@ boots fast, which matters where everything is emulated, some of it twice.
 import hashlib
 import json
 import shutil
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -40,8 +39,6 @@ DISK: Final = "/disk/disk.img"
 GREETING: Final = "hello from a containerDisk"
 MODULES: Final = ("virtio_pci", "virtio_blk", "virtio_net", "virtio_mem", "button", "evdev")
 _DISK_SIZE: Final = "2M"
-_SIGNED: Final = b"~Module signature appended~\n"
-_SIGNATURE_ABOUT: Final = 12
 
 
 def image(store: Path, lab: Path, progress: Progress) -> ContainerImage:
@@ -61,7 +58,7 @@ def image(store: Path, lab: Path, progress: Progress) -> ContainerImage:
         for folder in ("tree", "modules", "files"):
             shutil.rmtree(target / folder)
 
-    parts = [lab.name, script, KERNEL, GREETING, "unsigned", *MODULES]
+    parts = [lab.name, script, KERNEL, GREETING, *MODULES]
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     done = cache.obtain(store / "vm-guests", name, build, progress)
     return ContainerImage((NAME,), (layout.blob(done / "layer.tar"),), {"Env": ["PATH=/"]})
@@ -77,7 +74,7 @@ def initrd(lab: Path, scratch: Path, script: str, wanted: Sequence[str] = MODULE
             cpio.device("dev/console", 5, 1),
             cpio.program("bin/busybox", (lab / "busybox").read_bytes()),
             cpio.program("init", script.encode()),
-            *(cpio.program(f"modules/{path.name}", _unsigned(path.read_bytes())) for path in modules),
+            *(cpio.program(f"modules/{path.name}", path.read_bytes()) for path in modules),
         ]
     )
 
@@ -96,15 +93,6 @@ def _modules(lab: Path, scratch: Path, wanted: Sequence[str]) -> list[Path]:
             raise HostError(f"cannot read {there}/{path} of {disk}: remove {lab} to have it built again")
         found.append(copy)
     return found
-
-
-def _unsigned(module: bytes) -> bytes:
-    """Without its signature, which costs the guest more to check than all the rest of loading it."""
-    if not module.endswith(_SIGNED):
-        return module
-    end = len(module) - len(_SIGNED)
-    (length,) = struct.unpack_from(">I", module, end - 4)
-    return module[: end - _SIGNATURE_ABOUT - length]
 
 
 def _make_disk(files: Path, disk: Path) -> None:
