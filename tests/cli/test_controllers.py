@@ -49,7 +49,7 @@ def controllers(api: Api, folder: Path) -> Iterator["subprocess.Popen[str]"]:
     token = msgspec.json.decode(made)["status"]["token"]
     admin, path = kubeconfig.load(api.kubeconfig), folder / "controllers.kubeconfig"
     path.write_text(written(admin.server, admin.ca.decode(), CONTROLLERS, token))
-    flags = ("--kubeconfig", str(path), "--leader-elect", "--no-vms")
+    flags = ("--kubeconfig", str(path), "--leader-elect")
     command = [sys.executable, "-m", "flexlet", "controllers", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from flexlet.api.status import ApiError, NotFound
+from flexlet.api.status import ApiError, Forbidden, NotFound
 from flexlet.apps.controllers import Part, Wiring
 from flexlet.core.vm import exposition, names
 from flexlet.core.vm.decider import FOLLOWS, VmDecider
@@ -67,7 +67,7 @@ def definitions() -> list[dict[str, dict[str, str]]]:
 
 
 async def has_kinds(cluster: Cluster) -> bool:
-    """Whether the cluster knows FlexVMs; ConfigError if it does not let us see."""
+    """Whether there are FlexVMs that we may look after; ConfigError if nobody can say."""
     try:
         for ref in (names.FLEX_VMS, names.MIGRATIONS):
             await cluster.list(Ref(*ref))
@@ -75,6 +75,13 @@ async def has_kinds(cluster: Cluster) -> bool:
         log.warning(
             "the cluster has no FlexVM kind, so nobody looks after virtual machines: install it with"
             " `flexlet print-manifests | kubectl apply -f -` and start again"
+        )
+        return False
+    except Forbidden as error:
+        log.warning(
+            "nobody looks after virtual machines, for this account may not: %s; give it the rights of"
+            " `flexlet print-manifests`, or say --no-vms",
+            error,
         )
         return False
     except ApiError as error:
