@@ -7,16 +7,17 @@ to rest, and then each machine has what was wanted of it, or its status says why
 from random import Random
 from typing import Any, Final
 
-from tests.scenarios.vm.world import NAMESPACE, VMS, World, in_mib, machine, spec, world
+from tests.scenarios.vm.world import MIGRATIONS, NAMESPACE, VMS, World, in_mib, machine, spec, world
 
 from flexlet.api import decode
 from flexlet.api.quantity import Quantity
 from flexlet.api.status import ApiError
 from flexlet.api.units import GIB, MIB
-from flexlet.core.vm import manifest, validation
+from flexlet.core.vm import validation
 from flexlet.core.vm.objects import FlexVM
 from flexlet.core.vm.podsize import need
 from flexlet.core.vm.wanted import wanted
+from flexlet.ports.cluster import PODS
 
 Json = dict[str, Any]
 
@@ -35,7 +36,8 @@ class History:
         self.stage = stage
         self.random = Random(seed)  # noqa: S311 a story told twice is the same story
         self.is_up = False
-        self.wishes = self.kills = self.resets = self.crashes = self.cuts = 0
+        self.wishes = self.kills = self.resets = self.crashes = self.cuts = self.moves = 0
+        self.arrived = 0
         self.ends: dict[str, int] = {}
         self._count = 0
         self._pods: list[str] = []
@@ -55,6 +57,7 @@ class History:
         deeds = [self._target] * 6 + [self._temper] * 3 + [self._kill, self._start, self._start]
         deeds += [self._cut, self._reset, self._crash, self._add, self._add, self._remove, self._remove]
         deeds += [self._silence, self._quota, self._policy, self._flip, self._power, self._mute]
+        deeds += [self._move, self._move, self._call_off]
         try:
             await self.random.choice(deeds)()
         except ApiError as error:
@@ -101,7 +104,7 @@ class History:
 
     def _machine(self) -> str | None:
         """A VM that has a machine."""
-        known = [name for name in NAMES if self.stage.launchers.guest(NAMESPACE, manifest.name_of(name))]
+        known = [name for name in NAMES if self.stage.machines(name)]
         return self.random.choice(known) if known else None
 
     async def _cut(self) -> None:
@@ -112,7 +115,7 @@ class History:
 
     async def _mute(self) -> None:
         """A launcher answers nobody for a while."""
-        key = NAMESPACE, manifest.name_of(self.random.choice(NAMES))
+        key = NAMESPACE, self.stage.place(self.random.choice(NAMES))
         self.stage.launchers.silent.add(key)
         if key in self.stage.launchers.guests():
             self.stage.launchers.cut(*key)
@@ -135,7 +138,7 @@ class History:
         """Somebody deletes the pod, or stops the machine for a while."""
         name = self.random.choice(NAMES)
         if self.random.random() < 0.5:
-            await self.stage.sim.cluster.delete(_pods(), NAMESPACE, manifest.name_of(name), {})
+            await self.stage.sim.cluster.delete(PODS, NAMESPACE, self.stage.place(name), {})
             return
         await self.stage.apply({"runStrategy": "Halted"}, name)
         await self.stage.settle(self.random.choice([0.0, 3.0]))
@@ -162,11 +165,24 @@ class History:
 
     async def _policy(self) -> None:
         policy = {
-            "fallback": self.random.choice(["Wait", "Restart", "Fail"]),
+            "fallback": self.random.choice(["Wait", "Restart", "Fail", "Migrate"]),
             "partialShrink": self.random.choice(["Accept", "Revert"]),
             "order": self.random.choice(["CpuFirst", "Parallel"]),
         }
         await self.stage.apply({"resizePolicy": policy}, self.random.choice(NAMES))
+
+    async def _move(self) -> None:
+        """Somebody wants a machine elsewhere."""
+        self._count += 1
+        self.moves += 1
+        body = {"metadata": {"name": f"m{self._count}"}, "spec": {"vmName": self.random.choice(NAMES)}}
+        await self.stage.sim.cluster.create(MIGRATIONS, NAMESPACE, body)
+
+    async def _call_off(self) -> None:
+        known = await self.stage.objects(MIGRATIONS)
+        if known:
+            name = self.random.choice(known)["metadata"]["name"]
+            await self.stage.sim.cluster.delete(MIGRATIONS, NAMESPACE, name, {})
 
     # ---- the last word
 
@@ -177,12 +193,20 @@ class History:
             temper = self.stage.temper(name)
             temper.cpu_failures = temper.ram_failures = 0
         await self.stage.settle(QUIET_S)
+        for move in await self.stage.objects(MIGRATIONS):
+            phase = move.get("status", {}).get("phase")
+            self.arrived += phase == "Succeeded"
+            if phase not in {"Succeeded", "Failed"}:
+                self.stage.eyes.faults.append(f"a move is still {phase}: {move}")
+        pods = [pod["metadata"]["labels"]["vm.flexlet.io/name"] for pod in await self.stage.launcher_pods()]
+        if len(pods) != len(set(pods)):
+            self.stage.eyes.faults.append(f"launchers were left behind: {pods}")
         for name in NAMES:
             self.stage.eyes.faults += [f"{name}: not true that {each}" for each in await self._untruths(name)]
 
     async def _untruths(self, name: str) -> list[str]:
         raw = await self.stage.sim.cluster.get(VMS, NAMESPACE, name)
-        vm, guest = decode.from_json(raw, FlexVM), self.stage.launchers.guest(NAMESPACE, manifest.name_of(name))
+        vm, guest = decode.from_json(raw, FlexVM), self.stage.launchers.guest(NAMESPACE, self.stage.place(name))
         conditions = {c.type: c for c in vm.status.conditions}
         if guest is None:
             return [] if _is_excused(conditions.get("Ready")) else [f"it runs or says why not: {vm.status}"]
@@ -225,12 +249,6 @@ class History:
 
 def _is_excused(ready: Any) -> bool:
     return ready is not None and ready.status == "False" and bool(ready.message)
-
-
-def _pods() -> Any:
-    from flexlet.ports import cluster
-
-    return cluster.PODS
 
 
 async def live(seed: int, steps: int) -> History:

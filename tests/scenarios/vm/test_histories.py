@@ -16,15 +16,16 @@ def test_the_pod_always_holds_its_machine(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_lives_hold() -> None:
-    wishes = kills = resets = crashes = cuts = 0
+    wishes = kills = resets = crashes = cuts = moves = 0
     ends: dict[str, int] = {}
     for seed in range(1000, 1060):
         history = run(live(seed, 200))
         assert history.stage.eyes.faults == [], f"seed {seed}"
         assert "flexlet_vm_invariant_violations_total 0\n" in history.stage.metrics()
         wishes, kills, resets = wishes + history.wishes, kills + history.kills, resets + history.resets
-        crashes, cuts = crashes + history.crashes, cuts + history.cuts
+        crashes, cuts, moves = crashes + history.crashes, cuts + history.cuts, moves + history.arrived
         ends = {phase: ends.get(phase, 0) + history.ends.get(phase, 0) for phase in {*ends, *history.ends}}
     told = f"{wishes} wishes, {kills} controllers killed, {cuts} lines cut, {resets} reboots, {crashes} crashes"
+    told += f", {moves} moves"
     print(f"{told}: {ends}")  # noqa: T201 the figures
-    assert min(wishes, kills, resets, crashes, cuts) > 100
+    assert min(wishes, kills, resets, crashes, cuts, moves) > 100

@@ -114,6 +114,8 @@ class Eyes:
         self.faults: list[str] = []
         self.restarts: dict[str, set[str]] = {}
         """By VM: uids of all its pods."""
+        self.vm_of: dict[str, str] = {}
+        """The VM of each pod that ever was."""
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -124,6 +126,8 @@ class Eyes:
                 pod = msgspec.json.decode(change.object)
                 meta = pod["metadata"]
                 vm = meta.get("labels", {}).get(names.LABEL)
+                if vm:
+                    self.vm_of[meta["name"]] = vm
                 if vm and change.type == "DELETED":
                     self._stage.launchers.gone(meta["namespace"], meta["name"], meta["uid"])
                 elif vm:
@@ -141,7 +145,10 @@ class Eyes:
             self.check(vm, pod, guest)
 
     def check(self, vm: str, pod: Json, guest: SimGuest) -> None:
-        """The pod holds what the machine has, and what it may take without being asked again."""
+        """The pod holds what the machine has and may take without being asked again; there is only one machine."""
+        running = [name for name in self._stage.machines(vm) if name != pod["metadata"]["name"]]
+        if guest.state == "Running" and running:
+            self.faults.append(f"{self._stage.elapsed:.2f} s: {vm} runs in {running} too")
         asked = self._stage.specs.get(vm)
         statuses = pod["status"].get("containerStatuses") or [{}]
         held = statuses[0].get("allocatedResources")
@@ -276,6 +283,15 @@ class World:
         if pod is not None and pod["metadata"]["uid"] == vm.uid:
             self.eyes.check(pod["metadata"]["labels"][names.LABEL], pod, vm.guest)
 
+    def machines(self, vm: str) -> list[str]:
+        """Pods in which the machine of a VM runs: one, or none."""
+        found = self.launchers.guests().items()
+        return [pod for (_, pod), guest in found if self.eyes.vm_of.get(pod) == vm and guest.state == "Running"]
+
+    def place(self, vm: str) -> str:
+        """The pod in which a VM runs, or would."""
+        return next(iter(self.machines(vm)), manifest.name_of(vm))
+
     def uid_of(self, pod: str) -> str:
         vm = self.launchers._vms.get((NAMESPACE, pod))
         return vm.uid if vm else ""
@@ -369,13 +385,13 @@ class World:
         )
 
     def reset(self, vm: str = VM) -> None:
-        self.launchers.reset(NAMESPACE, manifest.name_of(vm))
+        self.launchers.reset(NAMESPACE, self.place(vm))
 
     async def crash(self, vm: str = VM, exit_code: int = 139) -> None:
-        await self.launchers.crash(NAMESPACE, manifest.name_of(vm), exit_code)
+        await self.launchers.crash(NAMESPACE, self.place(vm), exit_code)
 
     def cut(self, vm: str = VM, *, restarted: bool = False) -> None:
-        self.launchers.cut(NAMESPACE, manifest.name_of(vm), restarted=restarted)
+        self.launchers.cut(NAMESPACE, self.place(vm), restarted=restarted)
 
     def temper(self, vm: str = VM) -> Temper:
         """The temper of a VM's machines, to be changed."""
@@ -419,12 +435,12 @@ class World:
         return {each["type"]: each for each in (await self.status(vm)).get("conditions", [])}
 
     async def pod(self, vm: str = VM) -> Json:
-        found = await self.get(ports.PODS, manifest.name_of(vm))
+        found = await self.get(ports.PODS, self.place(vm))
         assert found is not None, f"{vm} has no launcher"
         return found
 
     def guest(self, vm: str = VM) -> SimGuest:
-        found = self.launchers.guest(NAMESPACE, manifest.name_of(vm))
+        found = self.launchers.guest(NAMESPACE, self.place(vm))
         assert found is not None, f"{vm} has no machine"
         return found
 
