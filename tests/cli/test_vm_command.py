@@ -65,9 +65,8 @@ MOVED = {
 
 def test_a_move(db: Api, flexlet: Command) -> None:
     with answered(db, MIGRATIONS, "db-", {"phase": "Running", "message": "1Gi of 3Gi"}, MOVED):
-        code, printed, talk = flexlet("vm", "migrate", "db", "--node", "n2")
+        code, printed, _ = flexlet("vm", "migrate", "db", "--node", "n2")
     assert (code, printed) == (DONE, "db  n1 -> n2: 3Gi copied in 8.4 s, paused for 120 ms\n")
-    assert talk.splitlines()[-1].endswith("Running: 1Gi of 3Gi")
     (item,) = db.do(lambda api: api.list(MIGRATIONS, "default")).items
     assert json.loads(item)["spec"] == {"vmName": "db", "nodeName": "n2"}
 

