@@ -47,7 +47,7 @@ BIG: Json = {
 GROWING = {"resize": {"phase": "PodGrowing", "message": "pod to cpu 800m"}}
 PLUGGING = {"resize": {"phase": "GuestChanging", "message": "4 of 8 vCPUs"}}
 TOLD = ["PodGrowing: pod to cpu 800m", "GuestChanging: 4 of 8 vCPUs"]
-RESIZED = BIG | {"resize": {"phase": "Done"}}
+RESIZED = BIG | {"resize": {"phase": "Done", "message": ""}}
 TABLE = """\
 NAME  STATUS   NODE  VCPUS   MEMORY  POD CPU  POD MEMORY  RESIZE
 db    Running  n1    4 -> 6  8Gi     0.4      8.32Gi      Idle
