@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ from tests.adapters.launcher.stage import (
 from flexlet.adapters.launcher import sizing
 from flexlet.adapters.launcher.rundir import RunDir
 from flexlet.api.units import GIB, MIB
+from flexlet.core.vm import control
 from flexlet.core.vm.guest import (
     Answer,
     Disk,
@@ -296,3 +298,20 @@ async def test_the_console_is_the_output_and_a_terminal(tmp_path: Path) -> None:
         await connected.link.order(PowerDown())
         output, _ = await launcher.communicate()
     assert output == b"guest: hello\nguest: heard good day\n"
+
+
+async def test_talk_is_a_line_through_stdin_and_stdout(tmp_path: Path) -> None:
+    async with launched(tmp_path, guest()) as it:
+        await it.line.until(lambda report: report.run_state == "Running")
+        talk = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "flexlet", "vm-launcher", "talk", "--run-dir", str(it.run.path)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert talk.stdin is not None
+        talk.stdin.write(control.line(SetSize("1", 2, 512 * MIB)))
+        assert (await it.line.settled("1")).vcpus == 2
+        await it.line.link.order(PowerDown())
+        rest = (await talk.communicate())[0].splitlines()
+        assert control.report(rest[-1]).exit_code == 0
+        assert talk.returncode == 0
