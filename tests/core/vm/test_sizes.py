@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from flexlet.api.units import GIB, MIB
 from flexlet.core.vm import memlock, quotas
-from flexlet.core.vm.overhead import correction, overhead, terms
+from flexlet.core.vm.guest import Report
+from flexlet.core.vm.overhead import overhead, terms
 from flexlet.core.vm.podsize import Need, need
 from flexlet.core.vm.settings import Settings
+from flexlet.core.vm.watching import correction
 from flexlet.core.vm.wish import Wanted
 
 PLAIN = Settings()
@@ -105,21 +107,26 @@ def test_a_launcher_without_libvirt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "resident", "off"),
+    ("model", "known", "resident", "off"),
     [
-        ("measured", 0, 0),
-        ("measured", 194 * MIB, 0),
-        ("measured", 213 * MIB, 0),
-        ("measured", 214 * MIB, 20),
-        ("measured", 150 * MIB, -44),
-        ("flexlet", 300 * MIB, 0),
-        ("kubevirt", 300 * MIB, 0),
+        ("measured", 0, 0, 0),
+        ("measured", 0, 194, 0),
+        ("measured", 0, 213, 0),
+        ("measured", 0, 214, 20),
+        ("measured", 0, 150, -44),
+        ("measured", 20, 220, 20),
+        ("measured", 20, 260, 66),
+        ("flexlet", 0, 300, 0),
+        ("kubevirt", 0, 300, 0),
     ],
 )
-def test_a_measure_corrects_the_formula_when_it_is_worth_it(model: Any, resident: int, off: int) -> None:
+def test_a_measure_corrects_the_formula_when_it_is_worth_it(
+    model: Any, known: int, resident: int, off: int
+) -> None:
     """194Mi by the formula: 10 % more or less is left alone; the correction holds for other sizes as well."""
     wanted = wish(overhead_model=model)
-    found = correction(wanted, 4, 8 * GIB, PLAIN, resident)
+    report = Report(run_state="Running", vcpus=4, memory=8 * GIB, requested=8 * GIB)
+    found = correction(wanted, report, known * MIB, resident * MIB, PLAIN)
     assert found == off * MIB
     assert need(wanted, 8, 16 * GIB, PLAIN, found).memory == need(wanted, 8, 16 * GIB, PLAIN).memory + off * MIB
 

@@ -50,18 +50,6 @@ def terms(wanted: Wanted, vcpus: int, memory: int, settings: Settings) -> list[T
     return [term for term in found if term[1]]
 
 
-def correction(wanted: Wanted, vcpus: int, memory: int, settings: Settings, resident: int) -> int:
-    """By how much the formula is off for a machine of this size that was seen to use `resident` bytes (a p99).
-
-    0 unless the model is `measured` and the difference worth a resize. The difference stays the same when the
-    machine grows: what a vCPU or a GiB costs is known, what launcher and devices take is what formulas guess at.
-    """
-    formula = overhead(wanted, vcpus, memory, settings)
-    off = resident - formula
-    is_small = abs(off) <= formula * TOLERANCE
-    return 0 if wanted.overhead_model != "measured" or not resident or is_small else off
-
-
 def _devices(wanted: Wanted) -> list[Term]:
     is_kubevirt = wanted.overhead_model == "kubevirt"
     found = [

@@ -32,7 +32,7 @@ class Need(msgspec.Struct, frozen=True):
 
 
 def need(wanted: Wanted, vcpus: int, memory: int, settings: Settings, measured: int = 0) -> Need:
-    """The pod of a guest with this many vCPUs and bytes; `measured` is what `overhead.correction` found."""
+    """The pod of a guest with this many vCPUs and bytes; `measured` is what `watching.correction` found."""
     cpu, cpu_limit = _cpu(wanted, vcpus, settings)
     beside = max(MIB, overhead(wanted, vcpus, memory, settings) + measured)
     request, limit = _memory(wanted, memory, beside, settings)
