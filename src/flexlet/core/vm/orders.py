@@ -163,9 +163,19 @@ def _partial(scene: Scene, resize: Resize, resource: str, message: str, now: flo
     keeps = f"{left} vCPU{'s' if left != 1 else ''}" if resource == CPU else str(Quantity.of_bytes(left))
     text = f"the guest keeps {keeps} more than wanted: {message}".rstrip(": ")
     if scene.vm.spec.resize_policy.partial_shrink == "Revert" and resize.origin is not None:
-        held = aim.sizes_of(resize.origin).of(resource)
+        held = _before(scene, aim.sizes_of(resize.origin)).of(resource)
         return Verdict(aim.set_back(resize, resource, REVERTED, text, held, now))
     return Verdict(aim.set_back(resize, resource, aim.PARTIAL, text, goal, now))
+
+
+def _before(scene: Scene, origin: Sizes) -> Sizes:
+    """What to go back to: as much as before, but not less than there is, nor more than this machine can have."""
+    guest, machine = scene.guest, scene.machine
+    vcpus, memory = max(origin.vcpus, guest.vcpus), max(origin.memory, guest.memory)
+    if machine is None:
+        return Sizes(vcpus, memory)
+    most = machine.max_sockets * machine.cores * machine.threads
+    return Sizes(min(vcpus, most), min(memory, machine.max_memory))
 
 
 def _late(scene: Scene, resize: Resize, resource: str, now: float) -> Verdict:
