@@ -18,7 +18,11 @@ from bench.controlplane import ControlPlane
 from tests.cluster.vmnode import NODE, Kubectl, joined
 
 from flexlet.adapters import image
+from flexlet.api.quantity import Quantity
+from flexlet.api.units import GIB
 from flexlet.apps.lab import Machine
+from flexlet.engine.lab import sizing
+from flexlet.engine.lab.sizing import Change, Deed, Wish
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800), pytest.mark.asyncio(loop_scope="module")]
 LOOP = ["sh", "-c", "trap 'exit 0' TERM; echo hello; sleep 1000000 & wait"]
@@ -226,3 +230,67 @@ async def test_workloads(cluster: Cluster) -> None:
         lambda: kubectl.get("pod", "ill")["status"]["containerStatuses"][0]["restartCount"],
     )
     await asyncio.to_thread(kubectl, "delete", "deployment/d", "job/j", "pod/ill", "--wait", timeout=600)
+
+
+async def test_the_node_follows_its_machine(cluster: Cluster) -> None:
+    """Two CPUs and a GiB in: the real scheduler finds room. Out again: that pod ends, its neighbour runs on."""
+    kubectl, small = cluster.kubectl, await _sizes(cluster)
+    asked = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    await cluster.pod("steady", containers=[container("c", resources=asked)])
+    steady = await cluster.running("steady")
+    await cluster.pod(
+        "big", containers=[container("c", resources={"requests": {"cpu": "2500m", "memory": "32Mi"}})]
+    )
+    await kubectl.until("it waits for room", lambda: _has_reason(kubectl, "big", "Unschedulable"))
+
+    await _change(cluster, sizing.plug)
+    await kubectl.until("the node grows", lambda: _capacity(kubectl) == ("4", small[1] + GIB))
+    await cluster.running("big")
+    assert await _sizes(cluster) == ("0-3", small[1] + GIB)
+
+    await _change(cluster, sizing.unplug)
+    await kubectl.until("the node shrinks", lambda: _capacity(kubectl) == ("2", small[1]))
+    ended = await kubectl.until("it ends", lambda: _failed(kubectl, "big"))
+    words = "cpu, requested: 2500, used: 100, capacity: 2000"
+    assert (ended["reason"], ended["message"]) == (
+        "OutOfcpu",
+        f"Pod was rejected: Node didn't have enough resource: {words}",
+    )
+    assert {each["type"]: each.get("reason") for each in ended["conditions"]}["DisruptionTarget"] == (
+        "TerminationByKubelet"
+    )
+    await kubectl.until(
+        "all pods are held to it", lambda: kubectl.get("node", NODE)["spec"].get("taints", []) == []
+    )
+    runs = (await cluster.status("steady"))["containerStatuses"]
+    assert [(each["containerID"], each["restartCount"]) for each in runs] == [
+        (each["containerID"], 0) for each in steady["status"]["containerStatuses"]
+    ]
+    await cluster.delete("steady", "big")
+
+
+async def _change(cluster: Cluster, deed: Deed) -> None:
+    done = await deed(cluster.machine.hypervisor, None, Wish(cpus=2, memory=GIB))
+    assert isinstance(done, Change), done
+    assert done.refusal is None, done.refusal
+
+
+async def _sizes(cluster: Cluster) -> tuple[str, int]:
+    """The CPUs and the memory that all pods together are held to."""
+    cpus, memory = (await cluster.inside("cd /sys/fs/cgroup/kubepods && cat cpuset.cpus memory.max")).split()
+    return cpus, int(memory)
+
+
+def _capacity(kubectl: Kubectl) -> tuple[str, int]:
+    found = kubectl.get("node", NODE)["status"]["capacity"]
+    return found["cpu"], Quantity.parse(found["memory"]).value
+
+
+def _has_reason(kubectl: Kubectl, name: str, reason: str) -> bool:
+    conditions = kubectl.get("pod", name)["status"].get("conditions", ())
+    return any(each.get("reason") == reason for each in conditions)
+
+
+def _failed(kubectl: Kubectl, name: str) -> dict[str, Any] | None:
+    status: dict[str, Any] = kubectl.get("pod", name)["status"]
+    return status if status["phase"] == "Failed" else None

@@ -33,7 +33,7 @@ async def joined(
         control_plane.node_kubeconfig(NODE, vmnode.HOST_SEEN_FROM_GUEST),
         control_plane.ca,
         vmnode.kubelet_configuration(port),
-        "NodeResourceHotPlug=true",
+        "InPlaceNodeResourceResize=true",
     )
     if agent is not None:
         files["node.env"] += f"AGENT={agent!r}\n".encode()
