@@ -68,9 +68,9 @@ def resize(scene: Scene, now: float) -> Resize:
 
 
 def forgiven(scene: Scene, known: Resize) -> Resize:
-    """Setbacks of another pod do not count for this one."""
+    """Setbacks of another pod do not count for this one, nor those from before it was off."""
     before = scene.vm.status.pod
-    if scene.pod is None or before is None or not before.uid or before.uid == scene.pod.uid:
+    if scene.pod is None or (before is not None and before.uid == scene.pod.uid):
         return known
     return msgspec.structs.replace(known, setbacks=(), remedy="", fallback="", deferred_at="", attempts=0)
 
