@@ -208,9 +208,9 @@ class History:
         raw = await self.stage.sim.cluster.get(VMS, NAMESPACE, name)
         vm, guest = decode.from_json(raw, FlexVM), self.stage.launchers.guest(NAMESPACE, self.stage.place(name))
         conditions = {c.type: c for c in vm.status.conditions}
-        if guest is None:
+        pod = await self.stage.get(PODS, self.stage.place(name))
+        if guest is None or pod is None:
             return [] if _is_excused(conditions.get("Ready")) else [f"it runs or says why not: {vm.status}"]
-        pod = await self.stage.pod(name)
         held = pod["status"]["containerStatuses"][0]["allocatedResources"]
         goal, has = wanted(vm, self.stage.settings), (guest.vcpus, guest.memory)
         needs = need(goal, *has, self.stage.settings)
