@@ -50,13 +50,6 @@ class Running:
                 if frame.last:
                     return
 
-    async def opened(self) -> None:
-        """Wait until all streams are there."""
-        while len(self._session.streams) < 4:
-            frame = await frames.read(self._session._reader)
-            assert isinstance(frame, frames.Control)
-            self._session.streams[self._session._blocks.read(frame.payload[10:])["streamtype"]] = frame.stream
-
     async def say(self, kind: str, payload: bytes) -> None:
         """Some more on stdout or stderr."""
         self._session._writer.write(frames.data(self._session.streams[kind], payload))
@@ -87,9 +80,8 @@ class FakeNode:
             self.asked.append((where.path, parse_qs(where.query)["command"]))
             writer.write(UPGRADED)
             session = Session(reader, writer)
-            running = Running(session, self.asked[-1][1])
-            await running.opened()
-            ended = await self.program(running)
+            await session.opened(4)
+            ended = await self.program(Running(session, self.asked[-1][1]))
             if ended is not None:
                 for kind, payload in (("stdout", b""), ("stderr", b""), ("error", ended)):
                     session.say(kind, payload)

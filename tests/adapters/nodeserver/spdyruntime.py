@@ -26,12 +26,22 @@ class Session:
             frame = await frames.read(self._reader)
             if isinstance(frame, frames.Data):
                 return frame
-            if frame.kind == frames.SYN_STREAM:
-                self.streams[self._blocks.read(frame.payload[10:])["streamtype"]] = frame.stream
-                block = struct.pack(">I", frame.stream) + self._blocks.write({})
-                self._writer.write(struct.pack(">HHI", 0x8003, frames.SYN_REPLY, len(block)) + block)
-            elif frame.kind == frames.PING:
-                self._writer.write(frames.pong(frame.payload))
+            self._obey(frame)
+
+    async def opened(self, count: int) -> None:
+        """Wait until there are so many streams."""
+        while len(self.streams) < count:
+            frame = await frames.read(self._reader)
+            assert isinstance(frame, frames.Control)
+            self._obey(frame)
+
+    def _obey(self, frame: frames.Control) -> None:
+        if frame.kind == frames.SYN_STREAM:
+            self.streams[self._blocks.read(frame.payload[10:])["streamtype"]] = frame.stream
+            block = struct.pack(">I", frame.stream) + self._blocks.write({})
+            self._writer.write(struct.pack(">HHI", 0x8003, frames.SYN_REPLY, len(block)) + block)
+        elif frame.kind == frames.PING:
+            self._writer.write(frames.pong(frame.payload))
 
     def say(self, kind: str, payload: bytes) -> None:
         """All there is to say on a stream."""
