@@ -25,8 +25,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> SmallGuest:
 
 def seen(it: Launched) -> tuple[int, int]:
     """CPUs and bytes as the guest last counted them."""
-    cpus, total = re.findall(r"guest: cpus (\d+) memory (\d+)\r?\n", it.console)[-1]
-    return int(cpus), int(total) * 1024
+    counts = re.findall(r"guest: cpus (\d+) memory (\d+)\r?\n", it.console) or [("0", "0")]
+    return int(counts[-1][0]), int(counts[-1][1]) * 1024
 
 
 async def guest_sees(it: Launched, cpus: int, memory: int) -> None:
