@@ -74,12 +74,22 @@ def look(scene: Scene, voices: Voices, now: float) -> Deeds:
     open_ = [move for move in moves if move.status.phase not in _OVER]
     found = [_next(_cast(scene, open_[0], voices, now))] if open_ else []
     found += [Deeds(tuple(deeds.queued(move, open_[0]))) for move in open_[1:]]
+    found += [] if open_ else [_empty(scene, voices)]
     known = open_[0].metadata.uid if open_ else ""
     found += [_left(scene, pod, voices) for pod in scene.pods if pod.migration not in {"", known} and pod.is_live]
     return Deeds(
         tuple(action for each in found for action in each.actions),
         tuple(order for each in found for order in each.orders),
         min((each.wake_at for each in found if each.wake_at is not None), default=None),
+    )
+
+
+def _empty(scene: Scene, voices: Voices) -> Deeds:
+    """The only launcher that is left has sent its machine to one that has ended: the machine is started anew."""
+    live = [pod for pod in scene.pods if pod.is_live]
+    told = voices.get(live[0].uid) if len(live) == 1 else None
+    return (
+        Deeds((deeds.removed(scene, live[0]),)) if told is not None and told.run_state == "Migrated" else Deeds()
     )
 
 
