@@ -1,4 +1,4 @@
-"""Pods of one namespace as they change, with the time at which each change arrived.
+"""Pods of one namespace, or other objects, as they change, with the time at which each change arrived.
 
 The measuring must not disturb what is measured: one watch for everything, nothing is polled. Times are of this
 host's clock, taken when the change was read.
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from flexlet.adapters.kube.client import HttpCluster
-from flexlet.ports.cluster import PODS, Cluster
+from flexlet.ports.cluster import PODS, Cluster, Ref
 
 Json = dict[str, Any]
 Holds = Callable[[Json | None], bool]
@@ -26,15 +26,17 @@ PATIENCE_S: Final = 600.0
 class PodWatch:
     """Remembers every change since the last `forget`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, ref: Ref = PODS, namespace: str = NAMESPACE) -> None:
         self._cluster = cluster
+        self._ref = ref
+        self._namespace = namespace
         self._seen: list[tuple[float, str, Json | None]] = []
         self._arrived = asyncio.Event()
 
     async def follow(self) -> None:
         """Until cancelled."""
-        version = (await self._cluster.list(PODS, NAMESPACE)).resource_version
-        async for changes in self._cluster.watch(PODS, version, NAMESPACE):
+        version = (await self._cluster.list(self._ref, self._namespace)).resource_version
+        async for changes in self._cluster.watch(self._ref, version, self._namespace):
             at = time.monotonic()
             for change in changes:
                 pod = msgspec.json.decode(change.object)
@@ -67,9 +69,9 @@ class PodWatch:
 
 
 @asynccontextmanager
-async def watching(cluster: HttpCluster) -> AsyncIterator[PodWatch]:
+async def watching(cluster: HttpCluster, ref: Ref = PODS, namespace: str = NAMESPACE) -> AsyncIterator[PodWatch]:
     """A watch that follows while the block runs."""
-    watch = PodWatch(cluster)
+    watch = PodWatch(cluster, ref, namespace)
     following = asyncio.ensure_future(watch.follow())
     try:
         yield watch

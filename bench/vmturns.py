@@ -35,12 +35,16 @@ _COMMANDS: Final = {
     KUBELET: f"{_ETC}/kubelet --hostname-override={NODE} {_FLAGS.format(KUBELET)}",
     FLEXLET: f"flexlet agent --node-name={NODE} {_FLAGS.format(FLEXLET)}",
 }
-_SWITCH: Final = """
-mkdir -p /var/lib/bench/kubelet /var/lib/bench/flexlet
-chmod 700 /etc/flexlet/kubelet
+END: Final = """
 before=$(cat /sys/fs/cgroup/system/agent/cgroup.procs)
 kill $before
 for pid in $before; do while [ -d /proc/$pid ]; do usleep 100000; done; done
+"""
+"""Ends who runs now, and waits until it is gone; the guest's init starts it again a second later."""
+_SWITCH: Final = f"""
+mkdir -p /var/lib/bench/kubelet /var/lib/bench/flexlet
+chmod 700 /etc/flexlet/kubelet
+{END}
 sleep 1
 """
 """The second at the end keeps what the one before said last apart from what its successor says."""
@@ -72,10 +76,11 @@ async def booted(control_plane: ControlPlane, data: Path) -> AsyncIterator[Machi
         yield machine
 
 
-async def take_turn(guest: Guest, who: str, cluster: Cluster) -> None:
-    """Let `who` be the node, and wait until it says that it is ready."""
+async def take_turn(guest: Guest, who: str, cluster: Cluster, flags: str = "") -> None:
+    """Let `who` be the node, with more flags if given, and wait until it says that it is ready."""
     env = await guest.read_file(f"{_ETC}/node.env")
-    await guest.write_file(f"{_ETC}/node.env", env + f"AGENT={shlex.quote(_COMMANDS[who])}\n".encode(), 0o600)
+    command = f"{_COMMANDS[who]} {flags}".strip()
+    await guest.write_file(f"{_ETC}/node.env", env + f"AGENT={shlex.quote(command)}\n".encode(), 0o600)
     await guest.run(["sh", "-c", _SWITCH])
     await vmnode.ready(cluster, NODE, SystemClock())
 
