@@ -45,15 +45,19 @@ def compile_all(image: Path, sources: Sequence[Path], site: Path) -> None:
 
 def reuse(package: Path, before: Path) -> list[Path]:
     """Take over what was compiled from equal sources; the sources that are left to compile."""
-    changed = []
-    for source in sorted(package.rglob("*.py")):
-        earlier = before / source.relative_to(package)
-        if compiled(earlier).exists() and filecmp.cmp(source, earlier, shallow=False):
-            compiled(source).parent.mkdir(exist_ok=True)
-            compiled(source).hardlink_to(compiled(earlier))
-        else:
-            changed.append(source)
-    return changed
+    sources = sorted(package.rglob("*.py"))
+    return [source for source in sources if not _reused(source, before / source.relative_to(package))]
+
+
+def _reused(source: Path, earlier: Path) -> bool:
+    compiled(source).parent.mkdir(exist_ok=True)
+    try:
+        if not filecmp.cmp(source, earlier, shallow=False):
+            return False
+        compiled(source).hardlink_to(compiled(earlier))
+    except FileNotFoundError:  # never there, or another process is just clearing it away
+        return False
+    return True
 
 
 def compiled(source: Path) -> Path:
