@@ -360,3 +360,29 @@ def test_a_node_that_is_lost_keeps_the_wish() -> None:
             assert stage.eyes.faults == []
 
     run(story())
+
+
+def test_a_machine_that_dies_where_it_has_moved_to_is_started_anew() -> None:
+    """Nobody was there to see it arrive, and its old launcher holds nothing but a picture of it."""
+
+    async def story() -> None:
+        async with world(machine(24), nodes=("n1", "n2")) as stage:
+            stage.start_controller()
+            await stage.apply(spec())
+            await stage.settle(5)
+            body = {"metadata": {"name": "m1"}, "spec": {"vmName": VM}}
+            await stage.sim.cluster.create(MIGRATIONS, "default", body)
+            await stage.settle(3)
+            await stage.kill_controller()
+            await stage.settle(10)
+            assert stage.place(VM) != manifest.name_of(VM)
+            await stage.crash()
+            stage.start_controller()
+            await stage.settle(30)
+            (move,) = await stage.objects(MIGRATIONS)
+            assert move["status"]["phase"] == "Failed"
+            assert await figures(stage) == ("4v/8Gi", "400m/8520Mi", "Idle")
+            assert len(await stage.launcher_pods()) == 1
+            assert stage.eyes.faults == []
+
+    run(story())
