@@ -37,9 +37,11 @@ class Launched:
 
     async def type(self, text: str) -> None:
         """Type a line at the guest's console."""
-        _, writer = await asyncio.open_unix_connection(self.run.console)
+        reader, writer = await asyncio.open_unix_connection(self.run.console)
         writer.write(f"{text}\n".encode())
-        await writer.drain()
+        writer.write_eof()
+        # Hanging up on what was not read would be an error at the other end, and the line might be lost.
+        await reader.read()
         writer.close()
 
     async def until(self, condition: Callable[[Report], Any], patience_s: float = PATIENCE_S) -> Report:
