@@ -50,8 +50,8 @@ def shared(qemu: Qemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """No image is built; everything else is real."""
     made = Parts(qemu, "tcg", IMAGES, tmp_path / "rootfs.img")
 
-    async def gather(cache: Path, progress: parts.Progress) -> Parts:
-        del cache, progress
+    async def gather(cache: Path, progress: parts.Progress, *, has_vms: bool) -> Parts:
+        del cache, progress, has_vms
         return made
 
     monkeypatch.setattr(parts, "gather", gather)
@@ -109,8 +109,8 @@ async def test_another_image_means_another_disk(
     async with lab.running(SPEC, {}, {}, silent, data=tmp_path) as machine:
         before = machine.directory.file("overlay.qcow2").read_text()
 
-    async def gather(cache: Path, progress: parts.Progress) -> Parts:
-        del cache, progress
+    async def gather(cache: Path, progress: parts.Progress, *, has_vms: bool) -> Parts:
+        del cache, progress, has_vms
         return msgspec.structs.replace(shared, rootfs=tmp_path / "new.img")
 
     monkeypatch.setattr(parts, "gather", gather)
