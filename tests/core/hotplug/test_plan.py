@@ -194,14 +194,14 @@ def test_below_its_reservations_a_node_keeps_only_who_asks_for_nothing() -> None
     assert found.steps[0] == Squeeze(path="kubepods", limit=Bytes(164 * 1024**2))
 
 
-def test_what_remained_is_over_when_it_is_no_longer_true() -> None:
-    """The static pod that needs too much leaves; the machine is as small as before."""
+def test_what_is_short_changes_with_the_pods() -> None:
+    """The static pod that needs too much leaves or comes; the machine is as small as before."""
     etcd, small = nodes.tenant("etcd", ",512Mi", static=True), nodes.machine(memory="1Gi")
     notes = planned(nodes.generation(), small, nodes.situation(etcd)).notes
     assert notes == ("BelowReserved", "CriticalOverCapacity")
-    assert remaining(notes, small, nodes.situation(etcd)) == notes
-    assert remaining(notes, small, nodes.situation()) == ("BelowReserved",)
-    assert remaining(("CPUOvercommitted",), small, nodes.situation(etcd)) == (), "it tells nothing new"
+    assert remaining(small, nodes.situation(etcd)) == notes
+    assert remaining(small, nodes.situation()) == ("BelowReserved",)
+    assert remaining(nodes.machine(), nodes.situation(etcd)) == ()
 
 
 def test_what_is_short_is_told_whatever_else_changes() -> None:

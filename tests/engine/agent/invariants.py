@@ -1,6 +1,7 @@
 """What is true at every moment of a node's life, looked at whenever something could break it.
 
-- What is allocated fits the node. If the node itself shrank below it, nothing makes it worse.
+- What is allocated fits the node. If the node itself shrank below it, nothing makes it worse but the least that a
+  balloon keeps: one may be heard of again only after critical pods have taken all there is.
 - A cgroup is never given more than the one above it: pods grow before their containers, and shrink after them. (A
   container without a limit of its own has the pod's, whatever its file says.)
 """
@@ -11,9 +12,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from flexlet.adapters.sim.machine import Machine
+from flexlet.api.units import MIB
 from flexlet.core.agent.containers.sandbox import as_allocated
 from flexlet.core.agent.record import REJECTED, PodRecord
 from flexlet.core.agent.world import World, active
+from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.resize.conditions import ERROR
 from flexlet.core.resources.effective import pod_requests
 from flexlet.engine.agent.ledger import ALLOCATED
@@ -21,6 +24,7 @@ from flexlet.testing import SimulatedNode
 
 _LIMITS: Final = ("memory.max", "cpu.max")
 _MEASURED: Final = ("cpu", "memory")
+_LEAST: Final = {"cpu": 1, "memory": 16 * MIB * 1000}
 
 
 class Watch:
@@ -43,7 +47,7 @@ class Watch:
         held = {name: sum(amounts) for name, amounts in _allocated(world).items()}
         for name, amount in held.items():
             there = world.setup.allocatable[name].milli
-            if amount > max(there, self._held[name]):
+            if amount - _least(world, name) > max(there, self._held[name]):
                 self.broken.append(f"{name}: {amount} allocated, {self._held[name]} before, {there} there")
         self._held = held
 
@@ -57,6 +61,11 @@ class Watch:
         records = self._node.agent.loop.world.pods.values() if self._node.agent is not None else ()
         progress = [each.resize.in_progress for each in records if each.uid in path]
         return any(each is not None and each.reason == ERROR for each in progress)
+
+
+def _least(world: World, name: str) -> int:
+    """What balloons keep however little there is, in thousandths."""
+    return _LEAST[name] * sum(is_balloon(each.pod) for each in active(world).values())
 
 
 def _allocated(world: World) -> dict[str, list[int]]:

@@ -117,11 +117,10 @@ def plan(
     )
 
 
-def remaining(notes: tuple[str, ...], machine: Machine, situation: Situation) -> tuple[str, ...]:
-    """Those of the reasons that remained after a change which still hold on a node at rest."""
+def remaining(machine: Machine, situation: Situation) -> tuple[str, ...]:
+    """What is short on a node at rest; it may be more or less than when its size changed."""
     view = _view(machine, situation)
-    hold = _notes(view, settle(machine, machine, view, situation, shrank=True), situation)
-    return tuple(each for each in notes if each in hold)
+    return _notes(view, settle(machine, machine, view, situation, shrank=True), situation)
 
 
 def late(worn: Iterable[Machine], machine: Machine, situation: Situation) -> tuple[TuneContainer, ...]:

@@ -24,6 +24,7 @@ from tests.engine.agent.resizing.lives import (
 )
 
 from flexlet.core.hotplug import saved
+from flexlet.core.managers.files import CPU_FILE
 from flexlet.testing import run
 
 Json = dict[str, Any]
@@ -36,6 +37,10 @@ LIVES: dict[str, list[Happening]] = {
     "a container started for a size that was never written down": [
         *(Create("static", 0, 0), Wait(2.0), Memory(3, silent=False), Die(0, 0.0)),
         *(OWN, NoSpace(saved.FILE, 1), Wait(0.0), OWN, Memory(4, silent=False)),
+    ],
+    "critical pods that are found again after the size was planned": [
+        *(Create("guaranteed", 2, 2_000_000_000), Create("static", 3, 0), Wait(2.0), NoSpace(CPU_FILE, 3)),
+        *(Die(4, 1.0), Memory(9, silent=False), Cpus(frozenset({6, 9})), Wait(0.3)),
     ],
     "other CPUs for a container whose swap has just changed": [
         *(OWN, SHARES, Wait(2.0), Delete(0), Swap(0), Wait(0.3), OWN),

@@ -167,7 +167,7 @@ class NodeResizer:
         except HostError as error:
             log.warning("some containers keep values of another size for now: %s", error)
             return
-        still = remaining(self._notes, machine, situation)
+        still = remaining(machine, situation)
         if still != self._notes:
             self._notes = still
             self._rest()
