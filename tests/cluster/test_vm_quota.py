@@ -117,7 +117,7 @@ class Team:
         return found
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="module")
 async def team(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
     """A cluster with one hollow node of 8 CPUs and 64Gi, and the namespace with a machine that runs."""
     with controlplane.control_plane() as real:

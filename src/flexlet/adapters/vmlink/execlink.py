@@ -59,8 +59,11 @@ class ExecLink:
             raise _gone(self._namespace, self._pod, str(error)) from error
 
     async def reports(self) -> AsyncIterator[Report]:
-        """What the launcher reports; the end of ``talk`` without an error is the end of the machine."""
-        rest, complaint = b"", b""
+        """What the launcher reports, until its machine has ended.
+
+        A kube-apiserver calls it a success when a node breaks off, so only the launcher's own word counts.
+        """
+        rest, complaint, has_ended = b"", b"", False
         try:
             async for channel, data in self._process.output():
                 if channel == execstatus.STDERR:
@@ -68,7 +71,9 @@ class ExecLink:
                     continue
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
-                    yield control.report(line)
+                    report = control.report(line)
+                    has_ended = report.run_state == "Ended"
+                    yield report
                 if len(rest) > control.LINE_LIMIT:
                     raise InputError(f"a line of more than {control.LINE_LIMIT} bytes")
             code = self._process.exit_code()
@@ -77,6 +82,8 @@ class ExecLink:
         if code != 0:
             said = complaint.decode(errors="replace").strip() or "it did not say why"
             raise _gone(self._namespace, self._pod, f"`{' '.join(TALK)}` ended with code {code}: {said}")
+        if not has_ended:
+            raise _gone(self._namespace, self._pod, "it broke off before the machine had ended")
 
 
 def _gone(namespace: str, pod: str, why: str) -> HypervisorGone:
