@@ -131,6 +131,15 @@ async def launched(folder: Path, machine: Machine, name: str = "run") -> AsyncIt
         await asyncio.gather(task, return_exceptions=True)
 
 
+async def stillborn(folder: Path, machine: Machine) -> tuple[int, list[str]]:
+    """The exit code and the words of a launcher that may be gone before anybody can call it."""
+    tools = folder / "tools"
+    tools.mkdir()
+    said: list[str] = []
+    async with asyncio.timeout(PATIENCE_S):
+        return await vmlauncher.run(machine, RunDir(folder / "run"), said.append, fake_qemu(tools)), said
+
+
 async def process(run: RunDir, machine: Machine, tools: Path) -> asyncio.subprocess.Process:
     """A launcher in a process of its own, as in a pod."""
     environment = {

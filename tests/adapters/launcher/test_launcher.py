@@ -17,6 +17,7 @@ from tests.adapters.launcher.stage import (
     launched,
     line,
     process,
+    stillborn,
 )
 
 from flexlet.adapters.launcher import sizing
@@ -203,16 +204,14 @@ async def test_a_machine_that_fails(tmp_path: Path, word: str, code: int, messag
 
 
 async def test_a_qemu_that_does_not_start_says_why(tmp_path: Path) -> None:
-    async with launched(tmp_path, guest(broken="yes")) as it:
-        assert await it.exit_code() == 1
-        assert it.said[-1].endswith("QEMU failed with exit code 1: fakeqemu: -machine q35: no such machine")
+    code, said = await stillborn(tmp_path, guest(broken="yes"))
+    assert code == 1
+    assert said[-1].endswith("QEMU failed with exit code 1: fakeqemu: -machine q35: no such machine")
 
 
 async def test_a_disk_that_is_missing_says_so(tmp_path: Path) -> None:
     machine = msgspec.structs.replace(guest(), disks=(Disk(name="root", path=f"{tmp_path}/no.img"),))
-    async with launched(tmp_path, machine) as it:
-        assert await it.exit_code() == 1
-        assert it.said == [f"disk root: there is no {tmp_path}/no.img"]
+    assert await stillborn(tmp_path, machine) == (1, [f"disk root: there is no {tmp_path}/no.img"])
 
 
 async def test_a_disk_that_may_be_made_is_made(tmp_path: Path) -> None:
