@@ -1,12 +1,13 @@
 """The status of a NodeSize, and the events that tell how it changed."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from flexlet.api import age, decode
+from flexlet.api import age
 from flexlet.api.meta import Condition
+from flexlet.api.patch import difference
 from flexlet.core.actions import PatchObject, RecordEvent
 from flexlet.core.nodesize import claims, names, sizes
 from flexlet.core.nodesize.claims import Findings
@@ -54,7 +55,7 @@ def status(scene: Scene, found: Findings, now: float) -> NodeSizeStatus:
 
 def patch(size: NodeSize, new: NodeSizeStatus) -> PatchObject | None:
     """The write that makes a status so, None if it is so."""
-    change = _difference(_plain(size.status), _plain(new))
+    change = difference.between(size.status, new)
     if not change:
         return None
     return PatchObject(
@@ -164,22 +165,3 @@ def _moved(scene: Scene, record: Progress) -> bool:
 
 def _gist(condition: Condition) -> tuple[str, str, str]:
     return condition.type, condition.status, condition.reason
-
-
-def _plain(status: NodeSizeStatus) -> dict[str, Any]:
-    """As JSON has it: lists, not tuples."""
-    value: dict[str, Any] = msgspec.json.decode(decode.to_json(status))
-    return value
-
-
-def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """A merge patch from one value to another."""
-    change: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        was = old.get(key)
-        if isinstance(value, dict) and isinstance(was, dict):
-            inner = _difference(was, value)
-            change |= {key: inner} if inner else {}
-        elif was != value:
-            change[key] = value
-    return change

@@ -1,11 +1,10 @@
 """The status of a FlexVM."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 
-from flexlet.api import decode
+from flexlet.api.patch import difference
 from flexlet.api.quantity import Quantity
 from flexlet.core.actions import PatchObject
 from flexlet.core.vm import amounts, claims, names
@@ -39,7 +38,7 @@ def status(scene: Scene, will: Will, resize: Resize | None, desired: Need | None
 
 def patch(vm: FlexVM, new: FlexVMStatus) -> PatchObject | None:
     """The write that makes a status so, None if it is so."""
-    change = _difference(_plain(vm.status), _plain(new))
+    change = difference.between(vm.status, new)
     if not change:
         return None
     return PatchObject(
@@ -131,22 +130,3 @@ def _digest(scene: Scene) -> str:
     """Of all that QEMU was started with."""
     machine = scene.machine
     return hashlib.sha256(msgspec.json.encode(machine)).hexdigest()[:16] if machine else ""
-
-
-def _plain(status: FlexVMStatus) -> dict[str, Any]:
-    """As JSON has it: lists, not tuples."""
-    value: dict[str, Any] = msgspec.json.decode(decode.to_json(status))
-    return value
-
-
-def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """A merge patch from one value to another."""
-    change: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        was = old.get(key)
-        if isinstance(value, dict) and isinstance(was, dict):
-            inner = _difference(was, value)
-            change |= {key: inner} if inner else {}
-        elif was != value:
-            change[key] = value
-    return change
