@@ -143,6 +143,31 @@ def test_a_quota_is_told_with_what_is_needed_and_free_and_tried_again_when_it_ch
     assert (bench.phase, bench.sizes) == ("PodGrowing", ["400m/16728Mi"])
 
 
+def test_a_quota_that_changes_while_an_attempt_is_on_its_way_is_tried_again() -> None:
+    bench = policy()
+    bench.see(*quota("24Gi"))
+    bench.settle().wish(guest="16Gi")
+    on_its_way = bench.decider.decide(bench.now)
+    bench.see(*quota("32Gi"))
+    bench.refuse(403, QUOTA, on_its_way)
+    bench.settle()
+    assert (bench.phase, bench.sizes) == ("PodGrowing", ["400m/16728Mi"])
+
+
+def test_a_second_attempt_that_a_quota_refuses_for_what_it_was_is_followed_by_a_third() -> None:
+    """The quota's spec changes, then its status: only with the latter it grants more."""
+    bench = policy()
+    bench.see(*quota("24Gi"))
+    bench.settle().wish(guest="16Gi")
+    bench.refuse(403, QUOTA)
+    bench.settle().see(*quota("31Gi"))
+    on_its_way = bench.decider.decide(bench.now)
+    bench.see(*quota("32Gi"))
+    bench.refuse(403, QUOTA, on_its_way)
+    bench.settle()
+    assert (bench.phase, bench.sizes) == ("PodGrowing", ["400m/16728Mi"])
+
+
 def test_a_limit_range_ends_it() -> None:
     bench = policy().wish(guest="16Gi")
     bench.refuse(

@@ -184,11 +184,13 @@ class Picture:
             self._quota_moved(quota.metadata.namespace)
 
     def _quota_moved(self, namespace: str) -> None:
+        """It is news to every machine there: an attempt may be on its way that the quota as it was refuses."""
         for key, vm in self.vms.items():
-            resize = vm.status.resize
-            is_held = resize is not None and any(s.reason == fallback.QUOTA for s in resize.setbacks)
-            if vm.metadata.namespace == namespace and (is_held or key in self.troubles):
-                self._news.add(key)
+            if vm.metadata.namespace != namespace:
+                continue
+            self._news.add(key)
+            is_under_way = vm.status.resize is not None and vm.status.resize.phase not in _QUIET
+            if is_under_way or key in self.troubles:
                 self._forgive(key)
                 self._touch(key)
 
@@ -215,7 +217,8 @@ class Picture:
     def looked(self, scene: Scene) -> None:
         """News that a machine was looked at with are none any more."""
         self.refusals.pop(scene.key, None)
-        self._news.discard(scene.key)
+        if not _is_attempted(scene):
+            self._news.discard(scene.key)
         self._resized.discard(scene.key)
         if scene.pod is not None:
             self.troubles.pop(scene.key, None)
@@ -278,6 +281,16 @@ def _key(vm: FlexVM) -> str:
 def machine_of(migration: FlexVMMigration) -> str:
     """namespace/name of the machine that moves."""
     return f"{migration.metadata.namespace}/{migration.spec.vm_name}"
+
+
+def _is_attempted(scene: Scene) -> bool:
+    """Whether the pod is asked to grow, and no quota holds it: a change that was seen counts if one will."""
+    resize = scene.vm.status.resize
+    if scene.refusal is not None:
+        return True
+    if resize is None or resize.phase in _QUIET:
+        return False
+    return all(setback.reason != fallback.QUOTA for setback in resize.setbacks)
 
 
 def _corrected(vm: FlexVM) -> int:
