@@ -29,6 +29,7 @@ from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.core.runtime.shown import RUNNING
 from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.choices import Choices
 from flexlet.engine.agent.chores import Sweeping
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
@@ -202,10 +203,8 @@ class SimulatedNode:
         )
         found = addresses(self.options.name, node_ips=(ADDRESS,), routed=())
         view = SelfView(runtime, clock, found)
-        resize = self.options.resize or uses.resize_settings(config)
-        reserved = uses.reserved(config)
-        host = self.host
-        parts = hold("parts", host)
+        resize, host = self.options.resize or uses.resize_settings(config), self.host
+        parts, reserved = hold("parts", host), uses.reserved(config)
         detecting = Detecting(host, host, host, parts, clock, resize, str(root), reserved=reserved)
         tree = PodTree(cgroups, "cgroupfs", uses.cgroup_settings(config))
         agent = Agent(
@@ -217,17 +216,21 @@ class SimulatedNode:
             tree,
             self.journal,
             self.meters,
-            resize=resize,
-            enforce="pods" in config.enforce_node_allocatable,
-            parallel_pulls=1,
-            static=StaticSource(self.manifests, PostedRules()),
-            host_ledger=self.options.host_ledger,
-            share=self.options.share,
+            self._choices(config, resize),
         )
         agent.take_on(
             Sweeping(agent.loop, tools, agent.watching, lambda: [each.uid for each in agent.static.pods])
         )
         return agent
+
+    def _choices(self, config: KubeletConfiguration, resize: ResizeSettings) -> Choices:
+        return Choices(
+            resize=resize,
+            enforce="pods" in config.enforce_node_allocatable,
+            static=StaticSource(self.manifests, PostedRules()),
+            host_ledger=self.options.host_ledger,
+            share=self.options.share,
+        )
 
     def _settings(self, config: KubeletConfiguration, gates: Gates) -> NodeSettings:
         return NodeSettings(

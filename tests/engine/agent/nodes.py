@@ -13,10 +13,10 @@ from flexlet.adapters.sim.machine import Machine
 from flexlet.adapters.sim.runtime import SimNode
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.cgroups.settings import DEFAULTS
-from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings
 from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.choices import Choices
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.ledger import Ledger
@@ -65,8 +65,8 @@ class Node:
         )
         found = addresses(NODE, node_ips=("192.0.2.1",), routed=())
         view = SelfView(tools.runtime, self.clock, found)
-        resize = more.get("resize", ResizeSettings())
-        detecting = Detecting(self.host, self.host, self.host, self.host, self.clock, resize, str(root))
+        choices = Choices(**more)
+        detecting = Detecting(self.host, self.host, self.host, self.host, self.clock, choices.resize, str(root))
         self.agent = Agent(
             NodeSettings(name=NODE),
             NodeSetup(name=NODE, root=str(root), pod_logs=str(self.directory / "logs")),
@@ -76,7 +76,7 @@ class Node:
             PodTree(self.sim.cgroups, "cgroupfs", DEFAULTS),
             self.journal,
             Meters(),
-            **more,
+            choices,
         )
         return self.agent
 

@@ -30,6 +30,7 @@ from flexlet.core.node import spread
 from flexlet.core.node.addresses import addresses
 from flexlet.core.node.settings import NodeSettings, declared_features
 from flexlet.engine.agent.agent import Agent
+from flexlet.engine.agent.choices import Choices
 from flexlet.engine.agent.counting import Counting
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
@@ -64,9 +65,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 async def build(around: Surroundings) -> Agent:
     """The agent, not started."""
-    config, clock = around.config, around.clock
+    config = around.config
     gates = uses.gates(config)
-    resize = around.resize
     driver = await around.runtime.cgroup_driver() or config.cgroup_driver
     await host.enforce_reservations(config, around.cgroups)
     return Agent(
@@ -74,21 +74,28 @@ async def build(around: Surroundings) -> Agent:
         await _setup(around, gates, driver),
         _tools(around),
         _view(around),
-        _detecting(around, resize),
+        _detecting(around),
         PodTree(around.cgroups, driver, uses.cgroup_settings(config)),
         around.journal,
         around.meters,
-        resize=resize,
+        _choices(around, gates),
+    )
+
+
+def _choices(around: Surroundings, gates: Gates) -> Choices:
+    config, options = around.config, around.options
+    return Choices(
+        resize=around.resize,
         enforce="pods" in config.enforce_node_allocatable,
         parallel_pulls=1 if config.serialize_image_pulls else config.max_parallel_image_pulls,
         pull_qps=config.registry_pull_qps,
         pull_burst=config.registry_burst,
         static=_static(config, gates),
         witness=Counting(around.meters),
-        event_turn=Pace(config.event_record_qps, config.event_burst, clock).turn,
+        event_turn=Pace(config.event_record_qps, config.event_burst, around.clock).turn,
         pod_cidr=config.pod_cidr,
-        host_ledger=None if around.options.host_ledger is None else LedgerFile(around.options.host_ledger),
-        share=around.options.share,
+        host_ledger=None if options.host_ledger is None else LedgerFile(options.host_ledger),
+        share=options.share,
     )
 
 
@@ -113,14 +120,14 @@ def _view(around: Surroundings) -> SelfView:
     return SelfView(around.runtime, around.clock, found)
 
 
-def _detecting(around: Surroundings, resize: ResizeSettings) -> Detecting:
+def _detecting(around: Surroundings) -> Detecting:
     return Detecting(
         SysfsHost(),
         NetlinkUevents(),
         ProcSwaps(),
         SysfsParts(),
         around.clock,
-        resize,
+        around.resize,
         str(around.options.root),
         reserved=uses.reserved(around.config),
         sway=spread.share(around.options.name, 0) * 2 - 1,

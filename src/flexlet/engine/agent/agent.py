@@ -10,16 +10,13 @@ loop that read its world and tell it what they found (`take_on`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from flexlet.api.units import PodUid
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent.setup import NodeSetup
-from flexlet.core.agent.world import Remembered, World
-from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.agent.world import World
 from flexlet.core.machine.machine import Machine
-from flexlet.core.machine.sharing import WHOLE, Share
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
@@ -27,26 +24,25 @@ from flexlet.core.observations import Observation
 from flexlet.engine.agent import intake, present
 from flexlet.engine.agent.ballooning import Ballooning
 from flexlet.engine.agent.bookkeeping import Bookkeeping
+from flexlet.engine.agent.choices import Choices
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands import AgentHands, Puller, Tools, looking
+from flexlet.engine.agent.hearing import Hearing
 from flexlet.engine.agent.hosting import Hosting
-from flexlet.engine.agent.loop import AgentLoop, Witness
+from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.following import Following
 from flexlet.engine.agent.selfview import SelfView
 from flexlet.engine.agent.services import Services
-from flexlet.engine.agent.staticpods import StaticPods, StaticSource
+from flexlet.engine.agent.staticpods import StaticPods
 from flexlet.engine.agent.tree import PodTree
 from flexlet.engine.agent.upkeep import Cgroups, Upkeep
 from flexlet.engine.agent.watching import Watching
-from flexlet.engine.executor import Executor
-from flexlet.engine.fanout import Fanout
-from flexlet.engine.feed import Feed
-from flexlet.engine.loop import Loop
 from flexlet.engine.recorder import Recorder
-from flexlet.ports.cluster import NODES, PODS, Ref
-from flexlet.ports.hostledger import HostLedger
 from flexlet.ports.journal import Journal
 from flexlet.ports.meters import Meters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _PLEG_S: Final = 180.0
 _API_PATIENCE_S: Final = 10.0
@@ -59,10 +55,6 @@ class Duty(Protocol):
     async def run(self) -> None:
         """Until cancelled; begun when every source of pods has been heard."""
         ...
-
-
-async def _at_once() -> None:
-    """Nobody has to wait for a turn."""
 
 
 class Agent:
@@ -78,68 +70,55 @@ class Agent:
         tree: PodTree,
         journal: Journal,
         meters: Meters,
-        *,
-        resize: ResizeSettings = ResizeSettings(),  # noqa: B008 frozen
-        enforce: bool = True,
-        parallel_pulls: int | None = 1,
-        pull_qps: float = 0.0,
-        pull_burst: int = 10,
-        static: StaticSource | None = None,
-        witness: Witness | None = None,
-        event_turn: Callable[[], Awaitable[None]] = _at_once,
-        pod_cidr: str = "",
-        host_ledger: HostLedger | None = None,
-        share: Share = WHOLE,
+        choices: Choices = Choices(),  # noqa: B008 frozen
     ) -> None:
-        """`host_ledger` is shared with the other agents of the host, `share` what this one has to begin with."""
         self.settings = settings
         self.tools = tools
         self.selfview = selfview
+        self.detecting = detecting
         self.decider = NodeDecider(settings)
         self.started = asyncio.Event()
         """Set when every source of pods has been heard."""
         self.node_seen: Callable[[], None] = lambda: None
         """Called whenever the API has shown the Node."""
-        self._clock = tools.clock
-        self._recorder = Recorder(tools.cluster, tools.clock, host=settings.name)
-        self._event_turn = event_turn
-        self._heard_pods = asyncio.Event()
-        self._heard_node = asyncio.Event()
+        self._clock = clock = tools.clock
+        self._recorder = Recorder(tools.cluster, clock, host=settings.name)
+        self._event_turn = choices.event_turn
         self._machine = Machine()
         self._concerns: tuple[object, ...] = ()
         self._duties: list[Duty] = []
-        self.hands = AgentHands(tools, Puller(tools, parallel_pulls, pull_qps, pull_burst))
-        self.loop = AgentLoop(
-            World(setup=setup), self.hands, tools.clock, journal, self._record, self._forget, witness
-        )
-        tools.tell = self.loop.tell
-        selfview.changed = self._learned
-        self.watching = Watching(tools.runtime, tools.clock, self._look)
-        self.static = StaticPods(settings.name, static, self.loop, tools.runtime, tools.clock)
+        puller = Puller(tools, choices.parallel_pulls, choices.pull_qps, choices.pull_burst)
+        self.hands = AgentHands(tools, puller)
+        world = World(setup=setup)
+        self.loop = AgentLoop(world, self.hands, clock, journal, self._record, self._forget, choices.witness)
+        self.watching = Watching(tools.runtime, clock, self._look)
+        self.static = StaticPods(settings.name, choices.static, self.loop, tools.runtime, clock)
         self.books = Bookkeeping(self.loop, tools, self.watching)
         self._cgroups = Cgroups(tree, self.loop, selfview, tools)
-        self.ballooning = Ballooning(self.loop, tree, tools.ledger.files, tools.clock)
+        self.ballooning = Ballooning(self.loop, tree, tools.ledger.files, clock)
         self.take_on(self.ballooning)
-        self._hosting = None
-        if host_ledger is not None:
-            self._hosting = Hosting(settings.name, host_ledger, share, self.loop, tools.clock)
-            self.take_on(self._hosting)
-        self.detecting = detecting
+        self._hosting = self._hosted(choices)
         self.following = Following(
-            settings, detecting, resize, tools, self.loop, tree, selfview, self.decider, meters, enforce=enforce
+            settings, choices, detecting, tools, self.loop, tree, selfview, self.decider, meters
         )
-        self._upkeep = Upkeep(self.loop, tools, self._cgroups, self.watching, self.decider, pod_cidr)
-        pods, nodes = self._feeds = (
-            self._feed(PODS, f"spec.nodeName={settings.name}"),
-            self._feed(NODES, f"metadata.name={settings.name}"),
-        )
-        executor = Executor(tools.cluster, self._recorder)
-        self._node_loop = Loop(self.decider, (), executor, tools.clock, shared=[nodes])
-        self._mirror_loop = Loop(self.static.decider, (), executor, tools.clock, shared=[pods])
-        self.static.wake = self._mirror_loop.wake
-        # Those who depend on what the deciders know are told after them.
-        pods.join(self._take_pods)
-        nodes.join(self._take_node)
+        self._upkeep = Upkeep(self.loop, tools, self._cgroups, self.watching, self.decider, choices.pod_cidr)
+        self._hearing = Hearing(settings.name, tools, self._recorder, self.decider, self.static.decider)
+        self._connect()
+
+    def _hosted(self, choices: Choices) -> Hosting | None:
+        """The node's side of the host's ledger, if it shares its host."""
+        if choices.host_ledger is None:
+            return None
+        hosting = Hosting(self.settings.name, choices.host_ledger, choices.share, self.loop, self._clock)
+        self.take_on(hosting)
+        return hosting
+
+    def _connect(self) -> None:
+        """Whoever learns something tells it to those who must know."""
+        self.tools.tell = self.loop.tell
+        self.selfview.changed = self._learned
+        self.static.wake = self._hearing.mirror_loop.wake
+        self._hearing.join(self._take_pods, self._take_node)
 
     def take_on(self, *duties: Duty) -> None:
         """Duties that begin with `run`."""
@@ -152,24 +131,19 @@ class Agent:
         self._machine = await self.following.begin()
         self.books.check(self._machine)
         facts = await self.selfview.first(self._machine)
-        books = self.tools.ledger
-        uids = {*books.allocated.uids(), *books.actuated.uids()}
-        remembered = {
-            uid: Remembered(books.allocated.get(uid), books.actuated.get(uid), books.replaced.get(uid))
-            for uid in uids
-        }
         size = self.following.size(self._machine)
         if self._hosting is not None:
             await self._hosting.begin(size(self.loop.world).setup.allocatable)
-        self.loop.tell(present.changed(remembered=remembered), size, present.of_facts(facts))
+        self.loop.tell(present.changed(remembered=self.tools.ledger.remembered()), size, present.of_facts(facts))
 
     async def run(self) -> None:
         """Until cancelled."""
         services = Services(self.tools.cluster, self._clock, self.loop)
-        first: list[Duty] = [self.loop, self._node_loop, self.selfview, self.static, self.watching, services]
-        then: list[Duty] = [self._mirror_loop, self._upkeep, self.books, self.detecting, self.following]
+        api = self._hearing
+        first: list[Duty] = [self.loop, api.node_loop, self.selfview, self.static, self.watching, services]
+        then: list[Duty] = [api.mirror_loop, self._upkeep, self.books, self.detecting, self.following]
         async with asyncio.TaskGroup() as group:
-            for task in (*first, *self._feeds):
+            for task in (*first, api.pods, api.node):
                 group.create_task(task.run())
             await self._hear_everybody(group)
             for task in (*then, *self._duties):
@@ -184,16 +158,12 @@ class Agent:
         """The machine as it counts now."""
         return self._machine
 
-    def _feed(self, ref: Ref, selector: str) -> Fanout:
-        return Fanout(Feed(self.tools.cluster, self._clock, ref, field_selector=selector))
-
     async def _hear_everybody(self, group: asyncio.TaskGroup) -> None:
         """Nobody is let in, and nobody is a stranger, before all pods of this node are known."""
         await self.static.read.wait()
         await self.books.look()
         alarm = group.create_task(self._go_ahead())
-        await self._heard_pods.wait()
-        await self._heard_node.wait()
+        await self._hearing.everything()
         alarm.cancel()
         self._upkeep.follow_node()
         self.loop.tell(self.books.listed)
@@ -209,7 +179,7 @@ class Agent:
         """The node has looked at itself again."""
         self._machine = facts.machine
         if self.decider.learn(facts):
-            self._node_loop.wake()
+            self._hearing.node_loop.wake()
         concerns = present.concerns(facts)
         if concerns != self._concerns:
             self._concerns = concerns
@@ -220,13 +190,11 @@ class Agent:
         found = intake.sorted_out(batch)
         self.loop.tell(*found.pods)
         self.static.take(found.mirrors, found.gone)
-        self._heard_pods.set()
 
     def _take_node(self, _: list[Observation]) -> None:
         """The decider has folded it already."""
         self.static.belong_to(self.decider.uid)
         self._upkeep.wake()
-        self._heard_node.set()
         self.following.preparing.wake()
         self.node_seen()
 

@@ -10,6 +10,7 @@ import asyncio
 from typing import Final
 
 from flexlet.api.units import PodUid
+from flexlet.core.agent.world import Remembered
 from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
 from flexlet.engine.agent.books import ManagerFiles
@@ -111,3 +112,11 @@ class Ledger:
         self.allocated.drop(uids)
         self.actuated.drop(uids)
         self.replaced.drop(uids)
+
+    def remembered(self) -> dict[str, Remembered]:
+        """What they say of each pod."""
+        uids = {*self.allocated.uids(), *self.actuated.uids()}
+        return {
+            uid: Remembered(self.allocated.get(uid), self.actuated.get(uid), self.replaced.get(uid))
+            for uid in uids
+        }

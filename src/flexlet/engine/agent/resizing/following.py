@@ -6,13 +6,13 @@ from typing import Final
 from flexlet.api.pod import ResourceList
 from flexlet.core.agent.world import World
 from flexlet.core.detection.steps import HALF_PLUGGED, Note
-from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.view import NodeView, view
 from flexlet.core.machine.allocatable import capped
 from flexlet.core.machine.machine import Machine
 from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resources.names import MEMORY
+from flexlet.engine.agent.choices import Choices
 from flexlet.engine.agent.detecting import Detecting
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop, Change, replaced
@@ -36,26 +36,24 @@ class Following:
     def __init__(
         self,
         settings: NodeSettings,
+        choices: Choices,
         detecting: Detecting,
-        resize: ResizeSettings,
         tools: Tools,
         loop: AgentLoop,
         tree: PodTree,
         selfview: SelfView,
         decider: NodeDecider,
         meters: Meters,
-        *,
-        enforce: bool = True,
     ) -> None:
         self._settings = settings
         self._detecting = detecting
-        self._resize = resize
+        self._resize = choices.resize
         self._tree = tree
         self._loop = loop
-        self._enforce = enforce
+        self._enforce = choices.enforce
         patience = Patience(tools.clock)
         self._generations = generations = Generations(tools.ledger.files, tools.clock)
-        looking = Looking(tools.host, tools.cgroups, loop, settings, resize, enforce=enforce)
+        looking = Looking(tools.host, tools.cgroups, loop, settings, self._resize, enforce=self._enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
         self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
