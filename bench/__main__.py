@@ -45,7 +45,7 @@ def main() -> None:
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in known]
     if unknown:
-        sys.exit(f"no bench called {', '.join(unknown)}; there are {', '.join(known)}")
+        parser.error(f"no bench called {', '.join(unknown)}; there are {', '.join(known)}")
     rows = [(name, *figure) for name in given.names or known for figure in _told(name)]
     if given.output == "json":
         keys = ("bench", "what", "figure", "unit")

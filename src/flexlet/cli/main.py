@@ -26,7 +26,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "controllers": (
         "flexlet.cli.controllers",
         "controllers",
-        "Keep the nodes of any cluster as big as their NodeSizes say.",
+        "Keep nodes and VMs of any cluster as big as their NodeSizes and FlexVMs say.",
     ),
     "get": ("flexlet.cli.get", "get", "Show how big nodes, pods and VMs are."),
     "resize": ("flexlet.cli.resize", "resize", "Ask for another size of a node, a pod or a VM."),
@@ -35,11 +35,12 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     "print-manifests": (
         "flexlet.cli.manifests",
         "print_manifests",
-        "Print what a cluster needs for sizes of nodes as wishes.",
+        "Print what a cluster needs for NodeSizes and FlexVMs.",
     ),
     "calc": ("flexlet.cli.calc", "calc", "Compute what a pod or a quantity comes to, without a cluster."),
     "doctor": ("flexlet.cli.doctor", "doctor", "Check this host and the cluster, and say what to do."),
     "demo": ("flexlet.cli.demo", "demo", "See it work on a real machine, step by step."),
+    "bench": ("flexlet.cli.bench", "bench", "Measure flexlet on this machine, beside Kubernetes' own programs."),
     "vm-launcher": (
         "flexlet.cli.vmlauncher",
         "vm_launcher",
