@@ -14,6 +14,7 @@ import msgspec
 from flexlet.adapters import metricspage
 from flexlet.api.status import ApiError, NotFound
 from flexlet.apps.controllers import Part, Wiring
+from flexlet.apps.installing import installed
 from flexlet.core import refs
 from flexlet.core.nodesize import exposition, names, sights
 from flexlet.core.nodesize.autoscaler import AutoscalerDecider
@@ -128,13 +129,7 @@ async def install(cluster: Cluster) -> None:
     """What a cluster of our own needs: the kind, and the class of balloons."""
     for file, ref in _INSTALLED.items():
         body = msgspec.yaml.decode((resources.files("flexlet") / "manifests" / file).read_bytes())
-        name = body["metadata"]["name"]
-        try:
-            await cluster.get(ref, "", name)
-        except NotFound:
-            await cluster.create(ref, "", body)
-        else:
-            await cluster.patch(ref, "", name, {key: body[key] for key in body if key == "spec"})
+        await installed(cluster, ref, body)
 
 
 class _Version(msgspec.Struct, frozen=True, rename="camel"):

@@ -9,6 +9,7 @@ import msgspec
 
 from flexlet.api.status import ApiError, Forbidden, NotFound
 from flexlet.apps.controllers import Part, Wiring
+from flexlet.apps.installing import installed
 from flexlet.core.vm import exposition, names
 from flexlet.core.vm.decider import FOLLOWS, VmDecider
 from flexlet.core.vm.settings import Settings
@@ -51,13 +52,7 @@ def adding(clock: Clock, options: Options, links: GuestLinks) -> Callable[[Wirin
 async def install(cluster: Cluster) -> None:
     """What a cluster of our own needs: the kinds."""
     for body in definitions():
-        name = body["metadata"]["name"]
-        try:
-            await cluster.get(_DEFINITIONS, "", name)
-        except NotFound:
-            await cluster.create(_DEFINITIONS, "", body)
-        else:
-            await cluster.patch(_DEFINITIONS, "", name, {"spec": body["spec"]})
+        await installed(cluster, _DEFINITIONS, body)
 
 
 def definitions() -> list[dict[str, dict[str, str]]]:

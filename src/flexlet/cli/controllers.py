@@ -13,6 +13,7 @@ from flexlet.cli.announce import announce
 from flexlet.core.nodesize import names
 
 if TYPE_CHECKING:
+    from flexlet.core.nodesize.settings import Settings
     from flexlet.core.vm.settings import Settings as VmSettings
 
 
@@ -81,51 +82,46 @@ def controllers(
     """
     import logging
 
-    import msgspec
-
-    from flexlet.adapters.clock import SystemClock
-    from flexlet.adapters.kube import incluster
-    from flexlet.adapters.kube.client import HttpCluster
-    from flexlet.adapters.vmlink.execlink import ExecLinks
+    from flexlet.apps import nodesize, outside
     from flexlet.apps import vms as virtual
     from flexlet.apps.eventloop import new_loop
-    from flexlet.apps.nodesize import Options, facts, run_controllers
-    from flexlet.core.nodesize.settings import Settings
 
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(levelname)s %(message)s")
-    settings = Settings(
-        namespace=balloon_namespace,
-        management=cast('Literal["PerNode", "DaemonSet"]', management),
-        taints_while_resizing=taint_while_resizing,
-        mode=cast('Literal["auto", "stock-critical"]', mode),
-    )
-    if balloon_image:
-        settings = msgspec.structs.replace(settings, image=balloon_image)
-    options = Options(
-        settings=settings,
+    nodes = nodesize.Options(
+        settings=_settings(balloon_namespace, balloon_image, management, mode, taints=taint_while_resizing),
         autoscale=autoscale,
         lease_namespace=lease_namespace if leader_elect else "",
         identity=f"{socket.gethostname()}_{os.getpid()}",
     )
-
     machines = virtual.Options(settings=_vm_settings(vm_config, vm_image))
-
-    def ready(metrics: str) -> None:
-        hint = f"; metrics at http://{metrics}/metrics" if metrics else ""
-        announce(f"flexlet controllers run{hint}")
-
-    async def run() -> None:
-        async with HttpCluster(incluster.found(kubeconfig), "flexlet-controllers") as cluster:
-            where, clock = address.parse(listen) if listen else None, SystemClock()
-            links = ExecLinks(lambda: incluster.found(kubeconfig), "flexlet-controllers")
-            looks_after = vms and await virtual.has_kinds(cluster)
-            others = {virtual.adding(clock, machines, links): machines.metrics} if looks_after else {}
-            known = await facts(cluster.read, spares_victims=spares_victims)
-            guarded = msgspec.structs.replace(options, cluster=known)
-            await run_controllers(cluster, clock, guarded, where, ready, others)
-
+    asked = outside.Outside(
+        kubeconfig=kubeconfig,
+        nodes=nodes,
+        spares_victims=spares_victims,
+        machines=machines if vms else None,
+        listen=address.parse(listen) if listen else None,
+    )
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(run())
+        runner.run(outside.run(asked, _ready))
+
+
+def _ready(metrics: str) -> None:
+    hint = f"; metrics at http://{metrics}/metrics" if metrics else ""
+    announce(f"flexlet controllers run{hint}")
+
+
+def _settings(namespace: str, image: str, management: str, mode: str, *, taints: bool) -> "Settings":
+    import msgspec
+
+    from flexlet.core.nodesize.settings import Settings
+
+    settings = Settings(
+        namespace=namespace,
+        management=cast('Literal["PerNode", "DaemonSet"]', management),
+        taints_while_resizing=taints,
+        mode=cast('Literal["auto", "stock-critical"]', mode),
+    )
+    return msgspec.structs.replace(settings, image=image) if image else settings
 
 
 def _vm_settings(file: Path | None, image: str) -> "VmSettings":
