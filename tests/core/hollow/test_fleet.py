@@ -7,11 +7,13 @@ import pytest
 
 from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, PatchObject, RecordEvent
 from flexlet.core.hollow import addresses
-from flexlet.core.hollow.fleet import NODES, PODS, Fleet
+from flexlet.core.hollow.fleet import Fleet
 from flexlet.core.hollow.machine import MACHINE_ANNOTATION, Machine
 from flexlet.core.observations import Failed, Seen, Vanished
+from flexlet.core.refs import NODES, PODS
 
 NOW = 1_700_000_000.0
+_LOST = "2023-11-14T22:20:00Z"
 
 
 class Diary:
@@ -32,6 +34,12 @@ class Diary:
     def see_node(self, **annotations: str) -> None:
         self.node["metadata"]["annotations"] = annotations
         self.fleet.fold(Seen(NODES, msgspec.json.encode(self.node)))
+
+    def lose(self) -> None:
+        """What a node controller writes that heard nothing for long."""
+        for condition in self.node["status"]["conditions"]:
+            condition |= {"status": "Unknown", "reason": "NodeStatusUnknown", "lastTransitionTime": _LOST}
+        self.see_node()
 
     def see(self, pod: dict[str, Any]) -> list[ApiAction]:
         """The actions about pods once this pod was seen."""
@@ -242,3 +250,76 @@ def test_a_node_declares_what_its_gates_allow() -> None:
     (create,) = Fleet(("n",), Machine(), "0", ["B", "A"]).decide(NOW).actions
     assert isinstance(create, CreateObject)
     assert create.body["status"]["declaredFeatures"] == ["A", "B"]
+
+
+def test_a_node_that_was_marked_unknown_says_that_it_is_well() -> None:
+    """A kubelet would; without it the node stayed Unknown for ever, though its lease was renewed."""
+    diary = Diary()
+    diary.decide()
+    well = [dict(condition) for condition in diary.node["status"]["conditions"]]
+    diary.lose()
+    (said,) = diary.decide()
+    assert isinstance(said, PatchObject)
+    assert (said.ref, said.name, said.kind, said.subresource) == (NODES, "n1", "strategic", "status")
+    assert said.patch == {"status": {"conditions": well}}
+    assert said.event is not None
+    assert (said.event.reason, said.event.message) == ("NodeReady", "Node n1 status is now: NodeReady")
+    assert diary.decide() == ()
+
+
+def test_a_condition_that_nobody_touched_keeps_its_time() -> None:
+    diary = Diary()
+    diary.decide()
+    diary.node["status"]["conditions"][0] |= {"status": "Unknown", "lastTransitionTime": _LOST}
+    diary.see_node()
+    diary.now += 5
+    (said,) = diary.decide()
+    assert isinstance(said, PatchObject)
+    times = {c["type"]: c["lastTransitionTime"] for c in said.patch["status"]["conditions"]}
+    assert times == dict.fromkeys(("DiskPressure", "PIDPressure", "Ready"), "2023-11-14T22:13:20Z") | {
+        "MemoryPressure": "2023-11-14T22:13:25Z"
+    }
+    assert said.event is None
+
+
+def test_what_a_node_could_not_say_is_said_with_its_next_lease() -> None:
+    """Neither forgotten nor repeated in a hurry."""
+    diary = Diary()
+    diary.decide()
+    diary.lose()
+    (said,) = diary.decide()
+    diary.fleet.fold(Failed(said, 503, "ServiceUnavailable", "busy"))
+    assert diary.decide() == ()
+    diary.now += 10
+    again = [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == NODES]
+    assert [set(a.patch["status"]) for a in again] == [{"conditions"}]
+
+
+def test_a_size_that_could_not_be_published_is_published_with_the_next_lease() -> None:
+    diary = Diary()
+    diary.decide()
+    diary.see_node(**{MACHINE_ANNOTATION: '{"cpu": "8"}'})
+    patch, _ = diary.decide()
+    diary.fleet.fold(Failed(patch, 503, "ServiceUnavailable", "busy"))
+    assert diary.decide() == ()
+    diary.now += 10
+    again = [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == NODES]
+    assert [a.patch["status"]["capacity"]["cpu"] for a in again] == ["8"]
+
+
+def test_pods_of_a_lost_node_are_ready_again_after_it_is() -> None:
+    """The controller that called them unready never takes that back; the node does, when it is believed again."""
+    diary = Diary()
+    running = diary.run(pod("p", "1"))
+    healthy = [dict(condition) for condition in diary.node["status"]["conditions"]]
+    diary.lose()
+    ready = next(c for c in running["status"]["conditions"] if c["type"] == "Ready")
+    ready["status"] = "False"
+    assert diary.see(running) == []
+    diary.node["status"]["conditions"] = healthy
+    diary.see_node()
+    (said,) = [a for a in diary.decide() if isinstance(a, PatchObject) and a.ref == PODS]
+    (condition,) = said.patch["status"]["conditions"]
+    assert (said.kind, condition["type"], condition["status"]) == ("strategic", "Ready", "True")
+    ready["status"] = "True"
+    assert diary.see(running) == []

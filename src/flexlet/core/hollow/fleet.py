@@ -14,17 +14,17 @@ import msgspec
 from flexlet.api import decode
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
-from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
-from flexlet.core.hollow import addresses, heartbeat, podstatus, resizing
-from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine, machine_of, node_object, size_status
+from flexlet.core.actions import ApiAction, ApiPlan, DeleteObject, PatchObject
+from flexlet.core.hollow import addresses, podstatus, resizing
+from flexlet.core.hollow.machine import DECLARED_FEATURES, Machine
+from flexlet.core.hollow.registry import Registry
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
+from flexlet.core.refs import NODES, PODS
 from flexlet.core.resize import allocation, room
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resize.verdict import Deferred, Granted
 from flexlet.core.resources import amounts, effective, fit
 
-PODS: Final = ("", "v1", "pods")
-NODES: Final = ("", "v1", "nodes")
 RUN_SECONDS_ANNOTATION: Final = "hollow.flexlet.io/run-seconds"
 BATCH: Final = 1000
 _UNSEEN: Final = -1
@@ -42,17 +42,6 @@ class HollowPod(msgspec.Struct):
     """The pod with a resize that was refused for now."""
 
 
-class HollowNode(msgspec.Struct):
-    """A node of the fleet: its machine and the running sum of what its pods hold."""
-
-    name: str
-    machine: Machine
-    uid: str = ""
-    used: dict[str, int] = {}
-    pods: set[str] = set()
-    published: Machine | None = None
-
-
 class Fleet:
     """Owns the hollow nodes of one process."""
 
@@ -61,14 +50,13 @@ class Fleet:
     def __init__(
         self, names: tuple[str, ...], machine: Machine, version: str, features: Iterable[str] = DECLARED_FEATURES
     ) -> None:
-        self._version = version
-        self._features = sorted(features)
-        self.nodes = {name: HollowNode(name=name, machine=machine) for name in names}
+        self._registry = Registry(names, machine, version, features)
+        self.nodes = self._registry.nodes
         self._pods: dict[str, HollowPod] = {}
         self._todo: dict[str, Pod] = {}
+        self._doubted: dict[str, Pod] = {}
         self._retry: set[str] = set()
         self._finish: list[tuple[float, str, Pod]] = []
-        self._leases = heartbeat.Leases()
         self._addresses = 0
 
     def fold(self, observation: Observation) -> None:
@@ -81,60 +69,28 @@ class Fleet:
             case Vanished(ref=ref, uid=uid) if ref == PODS:
                 self._forget(uid)
             case Vanished(ref=ref, name=name) if ref == NODES and name in self.nodes:
-                self.nodes[name].uid, self.nodes[name].published = "", None
+                self._registry.gone(name)
             case Failed():
-                self._leases.failed(observation)
+                self._registry.failed(observation)
             case _:
                 pass
 
     def decide(self, now: float) -> ApiPlan:
         """Register, renew, start, resize, finish and end."""
-        actions: list[ApiAction] = [a for node in self.nodes.values() for a in self._node_actions(node, now)]
-        actions += self._leases.due(now)
+        actions = self._registry.due(now)
+        actions += self._ready_again(now)
         actions += self._finished(now)
         for uid in list(self._todo)[:BATCH]:
             actions += self._pod_actions(self._todo.pop(uid), now)
         for name in sorted(self._retry):
             actions += self._retry_node(name, now)
         self._retry.clear()
-        wake = min(self._leases.next_due(), self._finish[0][0] if self._finish else float("inf"))
+        wake = min(self._registry.next_due(), self._finish[0][0] if self._finish else float("inf"))
         return ApiPlan(tuple(actions), wake_at=now if self._todo else wake)
 
     def _node_seen(self, node: Node) -> None:
-        own = self.nodes.get(node.metadata.name)
-        if own is None:
-            return
-        before = own.machine
-        own.machine = machine_of(node.metadata.annotations, own.machine)
-        if not own.uid:
-            self._leases.add(own.name, node.metadata.uid)
-        own.uid = node.metadata.uid
-        if before != own.machine:
-            self._retry.add(own.name)
-        if node.status.allocatable == own.machine.allocatable():
-            own.published = own.machine
-
-    def _node_actions(self, node: HollowNode, now: float) -> list[ApiAction]:
-        if not node.uid:
-            body = node_object(node.name, node.machine, self._version, self._features, now)
-            node.published = node.machine
-            return [CreateObject(ref=NODES, body=body)]
-        if node.published == node.machine:
-            return []
-        node.published = node.machine
-        patch = {"status": size_status(node.machine)}
-        about = {"kind": "Node", "apiVersion": "v1", "name": node.name, "uid": node.uid}
-        size = f"{node.machine.cpus} CPUs, {node.machine.memory} bytes of memory"
-        return [
-            PatchObject(ref=NODES, name=node.name, patch=patch, subresource="status"),
-            RecordEvent(
-                about=about,
-                type="Normal",
-                reason="NodeResized",
-                message=f"Machine is now {size}",
-                component="flexlet",
-            ),
-        ]
+        if self._registry.seen(node):
+            self._retry.add(node.metadata.name)
 
     def _pod_seen(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -153,6 +109,10 @@ class Fleet:
             self._todo[uid] = pod
         elif known.waiting is not None:
             known.waiting = pod
+        if known is not None and podstatus.is_doubted(pod):
+            self._doubted[uid] = pod
+        else:
+            self._doubted.pop(uid, None)
 
     def _restored(self, pod: Pod) -> HollowPod | None:
         """A pod that an earlier run of the fleet had started."""
@@ -195,6 +155,7 @@ class Fleet:
 
     def _forget(self, uid: str) -> None:
         self._todo.pop(uid, None)
+        self._doubted.pop(uid, None)
         gone = self._release(uid)
         if gone is not None:
             self._retry.add(gone.node)
@@ -252,6 +213,13 @@ class Fleet:
         verdict = room.ask(pod, known.allocation, others, node.machine.allocatable())
         return self._resize(pod, known, now) if isinstance(verdict, Granted) else []
 
+    def _ready_again(self, now: float) -> list[ApiAction]:
+        """Pods of a node that nobody heard of were called unready, and are not."""
+        found = [pod for pod in self._doubted.values() if self._registry.is_well(pod.spec.node_name)]
+        for pod in found:
+            del self._doubted[pod.metadata.uid]
+        return [_report(pod, podstatus.ready(pod, now), "strategic") for pod in found]
+
     def _finished(self, now: float) -> list[ApiAction]:
         actions: list[ApiAction] = []
         while self._finish and self._finish[0][0] <= now:
@@ -262,13 +230,14 @@ class Fleet:
         return actions
 
 
-def _report(pod: Pod, status: dict[str, Any]) -> PatchObject:
+def _report(pod: Pod, status: dict[str, Any], kind: str = "merge") -> PatchObject:
     meta = pod.metadata
     return PatchObject(
         ref=PODS,
         namespace=meta.namespace,
         name=meta.name,
         patch={"metadata": {"uid": meta.uid}, "status": status},
+        kind=kind,
         subresource="status",
     )
 

@@ -31,16 +31,17 @@ class Leases:
         """When the next renewal is due."""
         return self._due[0][0] if self._due else float("inf")
 
-    def due(self, now: float) -> list[ApiAction]:
-        """The renewals to send now."""
-        actions: list[ApiAction] = []
+    def due(self, now: float) -> list[str]:
+        """The nodes that must say it now; they are due again later."""
+        names: list[str] = []
         while self._due and self._due[0][0] <= now:
             _, node = heapq.heappop(self._due)
             heapq.heappush(self._due, (now + RENEW_S, node))
-            actions.append(self._renewal(node, now))
-        return actions
+            names.append(node)
+        return names
 
-    def _renewal(self, node: str, now: float) -> ApiAction:
+    def renewal(self, node: str, now: float) -> ApiAction:
+        """How a node says it."""
         if node not in self._made:
             self._made.add(node)
             return CreateObject(ref=LEASES, namespace=NAMESPACE, body=lease_object(node, self._uids[node], now))

@@ -21,12 +21,13 @@ MACHINE_ANNOTATION: Final = "hollow.flexlet.io/machine"
 DECLARED_FEATURES: Final = ("InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
 """What a hollow node can do; each is the name of the gate that switches it."""
 
-_CONDITIONS: Final = (
+CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "hollow node has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "hollow node has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "hollow node has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "hollow node is posting ready status"),
 )
+"""Type, status, reason and message of what a hollow node says of itself."""
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -110,7 +111,7 @@ def conditions(now: float) -> list[dict[str, str]]:
             "reason": reason,
             "message": message,
         }
-        for kind, status, reason, message in _CONDITIONS
+        for kind, status, reason, message in CONDITIONS
     ]
 
 

@@ -64,6 +64,17 @@ def pending_resize(pod: Pod, reason: str, message: str, now: float) -> dict[str,
     return {"conditions": [*kept, condition], "observedGeneration": pod.metadata.generation}
 
 
+def is_doubted(pod: Pod) -> bool:
+    """Whether somebody else called a pod unready that runs."""
+    found = any(c.type == "Ready" and c.status == "False" for c in pod.status.conditions)
+    return found and pod.status.phase == "Running"
+
+
+def ready(pod: Pod, now: float) -> dict[str, Any]:
+    """It is ready; everything else stays as reported."""
+    return {"conditions": [_condition(pod, "Ready", "True", "", None, now)]}
+
+
 def _status(
     pod: Pod,
     allocation: Allocation,
