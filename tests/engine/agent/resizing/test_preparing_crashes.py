@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.engine.agent.resizing.test_preparing import CONFIG, RESIZE, Stage, is_ready_to_unplug, is_refused
+from tests.engine.agent.resizing.stage import CONFIG, RESIZE, Stage, is_ready_to_unplug, is_refused
 from tests.engine.agent.world import amounts, is_gone, is_ready, world
 
+from flexlet.api.units import GIB
 from flexlet.testing import NodeOptions, SimHost, run
 from flexlet.testing.lifeline import Lifeline
 
 Json = dict[str, Any]
 End = Callable[[Json], bool]
 
-GIB: Final = 1 << 30
 OWN: Final = amounts("1,64Mi", "1,64Mi")
 STATIC: Final = {"cpuManagerPolicy": "static", **CONFIG}
 WISH: Final = '{"cpu":"3","memory":"3840Mi"}'
