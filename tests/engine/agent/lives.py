@@ -11,16 +11,15 @@ from typing import Any, Final
 
 import msgspec
 from hypothesis import strategies as st
+from tests.engine.agent.happenings import Crash, Refuse, Wait, die, picked, refuse, refusing, waiting
 from tests.engine.agent.world import World, is_gone, is_resized, world
 from tests.scenarios.agent_resize.e2e import promises
 from tests.scenarios.agent_resize.e2e.bench import Seen, patch
 from tests.scenarios.agent_resize.e2e.cases import Case, Sizes
 
-from flexlet.adapters.sim import refusals
 from flexlet.adapters.sim.trouble import DEEDS, Call
 from flexlet.api.status import ApiError
 from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.errors import HostError
 from flexlet.testing import NodeOptions
 from flexlet.testing.host import GIB
 
@@ -55,12 +54,6 @@ class Delete(msgspec.Struct, frozen=True, tag=True):
     at_once: bool
 
 
-class Crash(msgspec.Struct, frozen=True, tag=True):
-    """A container of one of them ends."""
-
-    which: int
-
-
 class Die(msgspec.Struct, frozen=True, tag=True):
     """The agent dies after so many more deeds, or now, and another one comes."""
 
@@ -73,22 +66,8 @@ class Resized(msgspec.Struct, frozen=True, tag=True):
     cpus: int
 
 
-class Refuse(msgspec.Struct, frozen=True, tag=True):
-    """One of the next calls of this method fails, before or after it was carried out."""
-
-    method: str
-    nth: int
-    lost_answer: bool
-
-
 class Away(msgspec.Struct, frozen=True, tag=True):
     """The runtime does not answer for a while; containers run on."""
-
-    seconds: float
-
-
-class Wait(msgspec.Struct, frozen=True, tag=True):
-    """Nothing happens."""
 
     seconds: float
 
@@ -127,9 +106,9 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Crash, _whiches),
     st.builds(Die, st.integers(0, 12)),
     st.builds(Resized, st.integers(1, 4)),
-    st.builds(Refuse, st.sampled_from(METHODS), st.integers(1, 3), st.booleans()),
+    refusing(METHODS, 3),
     st.builds(Away, st.sampled_from((1.0, 30.0))),
-    st.builds(Wait, st.sampled_from((0.0, 0.5, 3.0, 15.0, 60.0))),
+    waiting(0.0, 0.5, 3.0, 15.0, 60.0),
 )
 
 
@@ -153,13 +132,12 @@ class Life:
             case Crash():
                 self._crash(what)
             case Die():
-                await self._die(what)
+                await die(self.there.node, what.deeds)
+                await self.there.node.start()
             case Resized():
                 self._size(what.cpus)
             case Refuse():
-                text = f"{what.method} does not want to"
-                fault = HostError(text) if what.method == "write" else refusals.fault(text)
-                self.there.node.sim.trouble.fail(what.method, fault, nth=what.nth, lost_answer=what.lost_answer)
+                refuse(self.there.node, what)
             case Away():
                 await self._go_away(what.seconds)
             case Wait():
@@ -172,12 +150,8 @@ class Life:
         self.uids[name] = await self.there.create(name, **case.pod())
         self.wanted[name] = what.sizes
 
-    def _name(self, which: int) -> str | None:
-        names = list(self.wanted)
-        return names[which % len(names)] if names else None
-
     async def _resize(self, what: Resize) -> None:
-        name = self._name(what.which)
+        name = picked(self.wanted, what.which)
         if name is None:
             return
         wish = {
@@ -191,28 +165,17 @@ class Life:
         self.wanted[name] = self.wanted[name] | wish
 
     async def _delete(self, what: Delete) -> None:
-        name = self._name(what.which)
+        name = picked(self.wanted, what.which)
         if name is not None:
             del self.wanted[name]
             await self.there.cluster.delete(name, grace_s=0 if what.at_once else None)
 
     def _crash(self, what: Crash) -> None:
-        name = self._name(what.which)
+        name = picked(self.wanted, what.which)
         kernel = self.there.node.sim.kernel
         running = self.there.node.containers(self.uids[name]) if name is not None else {}
         for each in list(running.values())[:1]:
             kernel.end(kernel.machine.processes[each.pid], 1)
-
-    async def _die(self, what: Die) -> None:
-        line = self.there.node.line
-        line.dies_after = what.deeds or None
-        if what.deeds:
-            try:
-                async with asyncio.timeout(20):
-                    await line.died.wait()
-            except TimeoutError:
-                line.dies_after = None
-        await self.there.node.restart()
 
     async def _go_away(self, seconds: float) -> None:
         runtime = self.there.node.sim.runtime

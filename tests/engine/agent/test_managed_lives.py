@@ -12,10 +12,10 @@ from typing import Any, Final
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.agent.happenings import Crash, Refuse, Wait, die, picked, refuse, refusing, waiting
 from tests.engine.agent.test_managers import GIB, STATIC, cpus
 from tests.engine.agent.world import World, amounts, is_ready, world
 
-from flexlet.adapters.sim import refusals
 from flexlet.adapters.sim.processes import KILL
 from flexlet.api.cpuset import CpuSet
 from flexlet.core.managers.files import texts
@@ -39,31 +39,11 @@ class Delete(msgspec.Struct, frozen=True, tag=True):
     which: int
 
 
-class Crash(msgspec.Struct, frozen=True, tag=True):
-    """A container ends by itself."""
-
-    which: int
-
-
 class Die(msgspec.Struct, frozen=True, tag=True):
     """The agent dies after so many more deeds, or now; the next one finds so many CPUs."""
 
     deeds: int
     cpus: int
-
-
-class Refuse(msgspec.Struct, frozen=True, tag=True):
-    """The runtime refuses one of its next calls, before or after it was carried out."""
-
-    method: str
-    nth: int
-    lost_answer: bool
-
-
-class Wait(msgspec.Struct, frozen=True, tag=True):
-    """Nothing happens."""
-
-    seconds: float
 
 
 Happening = Create | Delete | Crash | Die | Refuse | Wait
@@ -75,8 +55,8 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Delete, _whiches),
     st.builds(Crash, _whiches),
     st.builds(Die, st.integers(0, 10), st.sampled_from((4, 6, 8))),
-    st.builds(Refuse, st.sampled_from(("update_container", "start_container")), st.integers(1, 3), st.booleans()),
-    st.builds(Wait, st.sampled_from((0.0, 0.5, 3.0, 15.0))),
+    refusing(("update_container", "start_container"), 3),
+    waiting(0.0, 0.5, 3.0, 15.0),
 )
 
 
@@ -98,9 +78,8 @@ class Life:
                 self._crash(which)
             case Die():
                 await self._die(what)
-            case Refuse(method=method, nth=nth, lost_answer=lost_answer):
-                fault = refusals.fault(f"{method} does not want to")
-                self.there.node.sim.trouble.fail(method, fault, nth=nth, lost_answer=lost_answer)
+            case Refuse():
+                refuse(self.there.node, what)
             case Wait(seconds=seconds):
                 await asyncio.sleep(seconds)
 
@@ -110,28 +89,20 @@ class Life:
         sizes = amounts(f"{number},64Mi", f"{number},64Mi") if number else amounts("100m,32Mi", "200m,64Mi")
         self.uids[name] = await self.there.create(name, {"a": sizes})
 
-    def _name(self, which: int) -> str | None:
-        return list(self.uids)[which % len(self.uids)] if self.uids else None
-
     async def _delete(self, which: int) -> None:
-        name = self._name(which)
+        name = picked(self.uids, which)
         if name is not None:
             del self.uids[name]
             await self.there.cluster.delete(name)
 
     def _crash(self, which: int) -> None:
         kernel = self.there.node.sim.kernel
-        for each in self.there.node.containers(self.uids.get(self._name(which) or "", "")).values():
+        for each in self.there.node.containers(self.uids.get(picked(self.uids, which) or "", "")).values():
             kernel.signal(each.pid, KILL)
 
     async def _die(self, what: Die) -> None:
         node = self.there.node
-        if what.deeds:
-            node.line.dies_after = what.deeds
-            died = asyncio.ensure_future(node.line.died.wait())
-            await asyncio.wait({died}, timeout=20.0)
-            died.cancel()
-        await node.kill()
+        await die(node, what.deeds)
         node.host.cpus = node.sim.kernel.machine.cpus = f"0-{what.cpus - 1}"
         await asyncio.sleep(1)
         await node.start()

@@ -1,177 +1,47 @@
 """Random lives of a node whose machine changes under its pods, while everything goes wrong that can.
 
-A life is a list of things that happen, drawn beforehand, so that one that goes wrong can be told again and made
-shorter. In the end nothing fails any more and time passes: then the node must be what its machine is, in the API,
-in its cgroups and in its books, and nobody may have been ended who would have fitted (see `watch`).
+A life is a list of `happenings`, drawn beforehand, so that one that goes wrong can be told again and made shorter.
+In the end nothing fails any more and time passes: then the node must be what its machine is, in the API, in its
+cgroups and in its books, and nobody may have been ended who would have fitted (see `watch`).
 """
 
 import asyncio
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from hypothesis import strategies as st
+from tests.engine.agent.happenings import Refuse, Wait, die, picked, refuse
 from tests.engine.agent.resizing import rig
 from tests.engine.agent.resizing.ends import wrong
+from tests.engine.agent.resizing.happenings import (
+    Away,
+    Cpus,
+    Create,
+    Delete,
+    Die,
+    Flip,
+    Happening,
+    HugePages,
+    Memory,
+    NoSpace,
+    Resize,
+    Swap,
+    Use,
+)
 from tests.engine.agent.resizing.watch import Watch
 from tests.engine.agent.world import World, amounts, pod, world
 
-from flexlet.adapters.sim import refusals
 from flexlet.adapters.sim.hardware import BLOCK
 from flexlet.api.status import ApiError
 from flexlet.api.units import GIB, MIB
-from flexlet.core.hotplug import saved
-from flexlet.core.managers.files import CPU_FILE
-from flexlet.engine.agent.ledger import ALLOCATED
-from flexlet.errors import HostError
 from flexlet.testing import NodeOptions, idle
 
 Json = dict[str, Any]
-
 _PATIENCE_S: Final = 400.0
 _SIZES: Final = {
     "guaranteed": ("1,256Mi", "2,512Mi", "1500m,1Gi", "3,1Gi"),
     "burstable": ("200m,256Mi", "500m,1Gi", "1,2Gi", "100m,3Gi"),
     "balloon": ("500m,512Mi", "1,1Gi", "2,2Gi", "500m,3Gi"),
 }
-_METHODS: Final = ("write", "write", "update_container", "start_container", "stop_container")
-_FILES: Final = (saved.FILE, CPU_FILE, ALLOCATED)
-
-
-class Create(msgspec.Struct, frozen=True, tag=True):
-    """A pod is posted."""
-
-    kind: str
-    size: int
-    priority: int
-
-
-class Resize(msgspec.Struct, frozen=True, tag=True):
-    """One of them asks for another size."""
-
-    which: int
-    size: int
-
-
-class Delete(msgspec.Struct, frozen=True, tag=True):
-    """One of them is deleted."""
-
-    which: int
-
-
-class Use(msgspec.Struct, frozen=True, tag=True):
-    """One of them uses this part of what it requested."""
-
-    which: int
-    percent: int
-
-
-class Cpus(msgspec.Struct, frozen=True, tag=True):
-    """These CPUs are there, and CPU 0."""
-
-    ids: frozenset[int]
-
-
-class Flip(msgspec.Struct, frozen=True, tag=True):
-    """These CPUs come if they are not there, and go if they are."""
-
-    ids: frozenset[int]
-
-
-class Memory(msgspec.Struct, frozen=True, tag=True):
-    """There are so many blocks of half a gibibyte; `silent` as a balloon of the hypervisor does it."""
-
-    halves: int
-    silent: bool
-
-
-class Swap(msgspec.Struct, frozen=True, tag=True):
-    """There is so much swap."""
-
-    gib: int
-
-
-class HugePages(msgspec.Struct, frozen=True, tag=True):
-    """There are so many pages of 2Mi."""
-
-    count: int
-
-
-class Die(msgspec.Struct, frozen=True, tag=True):
-    """The agent dies after so many more deeds, or now; the next one comes a while later."""
-
-    deeds: int
-    away_s: float
-
-
-class Refuse(msgspec.Struct, frozen=True, tag=True):
-    """One of the next calls of this method fails, before or after it was carried out."""
-
-    method: str
-    nth: int
-    lost_answer: bool
-
-
-class NoSpace(msgspec.Struct, frozen=True, tag=True):
-    """A file cannot be written, so many times."""
-
-    file: str
-    times: int
-
-
-class Away(msgspec.Struct, frozen=True, tag=True):
-    """The API is out of reach, or back."""
-
-    is_away: bool
-
-
-class Wait(msgspec.Struct, frozen=True, tag=True):
-    """Nothing happens."""
-
-    seconds: float
-
-
-Happening = (
-    Create | Resize | Delete | Use | Cpus | Flip | Memory | Swap | HugePages | Die | Refuse | NoSpace | Away | Wait
-)
-
-_whiches: Final = st.integers(0, 9)
-_plugs: Final[tuple[st.SearchStrategy[Happening], ...]] = (
-    st.builds(Cpus, st.frozensets(st.integers(1, 9), min_size=1, max_size=9)),
-    st.builds(Flip, st.frozensets(st.integers(1, 9), min_size=1, max_size=3)),
-    st.builds(Flip, st.frozensets(st.integers(1, 9), min_size=1, max_size=3)),
-    st.builds(Memory, st.integers(3, 24), st.booleans()),
-)
-_kinds: Final = st.sampled_from(
-    ("guaranteed", "guaranteed", "burstable", "burstable", "nothing", "balloon", "static")
-)
-_creates: Final = st.builds(Create, _kinds, st.integers(0, 3), st.sampled_from((0, 0, 5, 2_000_000_000)))
-happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
-    _creates,
-    _creates,
-    st.builds(Resize, _whiches, st.integers(0, 3)),
-    st.builds(Delete, _whiches),
-    st.builds(Use, _whiches, st.integers(0, 90)),
-    *_plugs,
-    *_plugs,
-    st.builds(Swap, st.integers(0, 8)),
-    st.builds(HugePages, st.sampled_from((0, 0, 64, 512))),
-    st.builds(Die, st.integers(0, 14), st.sampled_from((0.0, 1.0, 30.0))),
-    st.builds(Refuse, st.sampled_from(_METHODS), st.integers(1, 4), st.booleans()),
-    st.builds(NoSpace, st.sampled_from(_FILES), st.integers(1, 3)),
-    st.builds(Away, st.booleans()),
-    st.builds(Wait, st.sampled_from((0.0, 0.05, 0.3, 1.0, 4.0, 20.0, 70.0))),
-)
-
-
-@st.composite
-def life_of(draw: st.DrawFn, most: int) -> list[Happening]:
-    """First some pods come, then anything happens."""
-    creates = draw(st.lists(_creates, min_size=2, max_size=8))
-    return [*creates, Wait(2.0), *draw(st.lists(happenings, min_size=4, max_size=most))]
-
-
-configs: Final = st.sampled_from((rig.CONFIG, rig.STATIC))
 
 
 class Life:
@@ -197,13 +67,13 @@ class Life:
             case Use():
                 self._use(what)
             case Die():
-                await self._die(what)
+                await die(self.there.node, what.deeds)
+                await asyncio.sleep(what.away_s)
+                await self.there.node.start()
             case Wait():
                 await asyncio.sleep(what.seconds)
             case Refuse():
-                text = f"{what.method} does not want to"
-                fault = HostError(text) if what.method == "write" else refusals.fault(text)
-                self.there.node.sim.trouble.fail(what.method, fault, nth=what.nth, lost_answer=what.lost_answer)
+                refuse(self.there.node, what)
             case NoSpace():
                 self.watch.fails += [what.file] * what.times
             case Away():
@@ -246,11 +116,8 @@ class Life:
         self.uids[name] = await self.there.create(name, containers, **spec)
         self.requests[name] = what.kind
 
-    def _name(self, which: int) -> str | None:
-        return list(self.uids)[which % len(self.uids)] if self.uids else None
-
     async def _resize(self, what: Resize) -> None:
-        name = self._name(what.which)
+        name = picked(self.uids, what.which)
         if name is None or self.requests[name] not in _SIZES:
             return
         body = {"spec": {"containers": [{"name": "a", "resources": _resources(self.requests[name], what.size)}]}}
@@ -260,30 +127,19 @@ class Life:
             return
 
     async def _delete(self, what: Delete) -> None:
-        name = self._name(what.which)
+        name = picked(self.uids, what.which)
         if name is not None:
             del self.uids[name]
             await self.there.cluster.delete(name)
 
     def _use(self, what: Use) -> None:
         """Never so much that the machine itself would be full."""
-        name = self._name(what.which)
+        name = picked(self.uids, what.which)
         kernel = self.there.node.sim.kernel.machine
         for each in self.there.node.containers(self.uids[name] if name else "").values():
             limit = kernel.cgroups[each.cgroup].files["memory.max"]
             if limit != "max" and each.pid in kernel.processes:
                 kernel.processes[each.pid].cache = int(limit) * what.percent // 100
-
-    async def _die(self, what: Die) -> None:
-        node = self.there.node
-        if what.deeds:
-            node.line.dies_after = what.deeds
-            died = asyncio.ensure_future(node.line.died.wait())
-            await asyncio.wait({died}, timeout=20.0)
-            died.cancel()
-        await node.kill()
-        await asyncio.sleep(what.away_s)
-        await node.start()
 
     # The end
 

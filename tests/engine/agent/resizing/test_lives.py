@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.engine.agent.happenings import Wait
 from tests.engine.agent.resizing import rig
-from tests.engine.agent.resizing.lives import (
+from tests.engine.agent.resizing.happenings import (
     Cpus,
     Create,
     Delete,
@@ -17,11 +18,10 @@ from tests.engine.agent.resizing.lives import (
     NoSpace,
     Resize,
     Swap,
-    Wait,
     configs,
     life_of,
-    live,
 )
+from tests.engine.agent.resizing.lives import live
 
 from flexlet.core.hotplug import saved
 from flexlet.core.managers.files import CPU_FILE

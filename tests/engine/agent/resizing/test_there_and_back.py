@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.agent.resizing import rig
-from tests.engine.agent.resizing.lives import configs
+from tests.engine.agent.resizing.happenings import configs
 from tests.engine.agent.world import amounts, is_ready, pod, world
 
 from flexlet.api.units import GIB, MIB
