@@ -1,9 +1,9 @@
 """The failure matrix of vm-resize.md §5.1, row by row."""
 
 import pytest
-from tests.core.vm.vmworld import Bench, Json, gib, machine_spec, node, node_size, quota
+from tests.core.vm.vmworld import Bench, Json, gib, machine_spec, node, node_size, quota, size_text
 
-from flexlet.core.actions import CreateObject, PatchObject
+from flexlet.core.actions import ApiPlan, CreateObject, PatchObject
 from flexlet.core.vm import names
 from flexlet.core.vm.guest import Answer
 from flexlet.core.vm.settings import Settings
@@ -168,6 +168,34 @@ def test_a_second_attempt_that_a_quota_refuses_for_what_it_was_is_followed_by_a_
     assert (bench.phase, bench.sizes) == ("PodGrowing", ["400m/16728Mi"])
 
 
+def test_cpu_and_memory_that_a_quota_refuses_do_not_take_turns_for_ever() -> None:
+    bench = policy()
+    bench.settle().wish(vcpus=8, guest="16Gi")
+    on_its_way = bench.decider.decide(bench.now)
+    bench.see(*quota("24Gi"))
+    attempts = _refused_until_quiet(bench, on_its_way)
+    assert (bench.phase, [(each["resource"], each["reason"]) for each in bench.resize["setbacks"]]) == (
+        "Failed",
+        [("cpu", "QuotaExceeded"), ("memory", "QuotaExceeded")],
+    )
+    assert attempts == ["800m/8552Mi", "400m/16728Mi"] * 2
+
+
+def _refused_until_quiet(bench: Bench, plan: ApiPlan) -> list[str]:
+    """The API refuses every resize; those that were asked for."""
+    asked = []
+    for _ in range(20):
+        asked += [
+            size_text(action.patch["spec"]["containers"][0]["resources"]["requests"])
+            for action in plan.actions
+            if isinstance(action, PatchObject) and action.subresource == "resize"
+        ]
+        if not bench.refuse(403, QUOTA, plan).actions:
+            return asked
+        plan = bench.decider.decide(bench.now)
+    raise AssertionError(f"it never gives up: {asked}")
+
+
 def test_a_limit_range_ends_it() -> None:
     bench = policy().wish(guest="16Gi")
     bench.refuse(
@@ -257,6 +285,15 @@ def test_memory_that_the_guest_does_not_take_is_told_and_paid_for() -> None:
     bench.obey(memory=gib(8), ram=Answer("Changing")).settle().wait(120).settle()
     assert (bench.events[-1], bench.sizes) == ("VMResizeCompleted", ["400m/9546Mi"])
     assert "GuestNotOnlined" in bench.events
+
+
+def test_a_guest_that_is_slow_to_take_a_step_keeps_the_room_for_the_next_ones() -> None:
+    bench = policy().wish(guest="16Gi").settle().grant().settle()
+    slow = Answer("Partial", "9Gi instead of 10Gi: the guest goes on trying")
+    bench.obey(memory=gib(9), requested=gib(10), ram=slow).settle().wait(10).settle()
+    assert (bench.orders[-1], bench.sizes, bench.phase) == ((4, 10), ["400m/16728Mi"], "GuestChanging")
+    bench.obey().settle()
+    assert (bench.orders[-1], bench.sizes) == ((4, 12), ["400m/16728Mi"])
 
 
 def test_a_line_that_breaks_is_waited_for_and_the_order_repeated() -> None:

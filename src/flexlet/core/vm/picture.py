@@ -19,8 +19,9 @@ from flexlet.core.nodesize.objects import NodeSize
 from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.observations import Vanished
 from flexlet.core.refs import NODES, PODS
-from flexlet.core.vm import fallback, names, sights, validation, wanted, watching
+from flexlet.core.vm import names, sights, validation, wanted, watching
 from flexlet.core.vm.objects import FlexVM, FlexVMMigration
+from flexlet.core.vm.quotanews import QUIET, QuotaNews
 from flexlet.core.vm.scene import Refusal, Scene
 from flexlet.core.vm.settings import Settings
 from flexlet.core.vm.sights import LauncherPod, NodeSight
@@ -29,7 +30,6 @@ from flexlet.core.vm.watching import Basis, Watch
 from flexlet.errors import InputError
 
 RESOURCE_QUOTAS: Final[Ref] = ("", "v1", "resourcequotas")
-_QUIET: Final = frozenset({"", "Idle", "Done"})
 
 
 class Picture:
@@ -57,8 +57,7 @@ class Picture:
         self._sizes: dict[str, NodeSize] = {}
         self._taken: dict[str, tuple[str, Amounts]] = {}
         self._quotas: dict[tuple[str, str], ResourceQuota] = {}
-        self._news: set[str] = set()
-        """Machines whose quota has changed since they were last looked at."""
+        self._news = QuotaNews()
         self._resized: set[str] = set()
         """Machines whose node has another size since they were last looked at."""
         self._killed: set[str] = set()
@@ -114,6 +113,7 @@ class Picture:
     def _vm_gone(self, key: str) -> None:
         self.vms.pop(key, None)
         self._tally.forget(key)
+        self._news.forget(key)
         self.refusals.pop(key, None)
         self.troubles.pop(key, None)
         self._forgive(key)
@@ -170,7 +170,7 @@ class Picture:
         found = set()
         for key, pods in self.pods.items():
             vm = self.vms.get(key)
-            is_waiting = vm is not None and vm.status.resize is not None and vm.status.resize.phase not in _QUIET
+            is_waiting = vm is not None and vm.status.resize is not None and vm.status.resize.phase not in QUIET
             if is_waiting and any(pod.node == name for pod in pods.values()):
                 self._touch(key)
                 found.add(key)
@@ -188,8 +188,8 @@ class Picture:
         for key, vm in self.vms.items():
             if vm.metadata.namespace != namespace:
                 continue
-            self._news.add(key)
-            is_under_way = vm.status.resize is not None and vm.status.resize.phase not in _QUIET
+            self._news.moved(key)
+            is_under_way = vm.status.resize is not None and vm.status.resize.phase not in QUIET
             if is_under_way or key in self.troubles:
                 self._forgive(key)
                 self._touch(key)
@@ -210,15 +210,14 @@ class Picture:
         resize = vm.status.resize if vm else None
         if pod.is_over and pod.is_oom and pod.uid not in self._killed and resize is not None:
             self._killed.add(pod.uid)
-            self._tally.ooms += resize.phase not in {*_QUIET, "Failed"}
+            self._tally.ooms += resize.phase not in {*QUIET, "Failed"}
 
     # ---- showing
 
     def looked(self, scene: Scene) -> None:
         """News that a machine was looked at with are none any more."""
         self.refusals.pop(scene.key, None)
-        if not _is_attempted(scene):
-            self._news.discard(scene.key)
+        self._news.looked(scene)
         self._resized.discard(scene.key)
         if scene.pod is not None:
             self.troubles.pop(scene.key, None)
@@ -240,7 +239,7 @@ class Picture:
             refusal=self.refusals.get(key),
             trouble=self.troubles.get(key, ""),
             complaints=tuple(str(c) for c in validation.complaints(vm, self._settings)),
-            quota_changed=key in self._news,
+            quota_news=self._news.of(key),
             node_changed=key in self._resized,
             migrations=tuple(m for m in self.migrations.values() if machine_of(m) == key),
         )
@@ -281,16 +280,6 @@ def _key(vm: FlexVM) -> str:
 def machine_of(migration: FlexVMMigration) -> str:
     """namespace/name of the machine that moves."""
     return f"{migration.metadata.namespace}/{migration.spec.vm_name}"
-
-
-def _is_attempted(scene: Scene) -> bool:
-    """Whether the pod is asked to grow, and no quota holds it: a change that was seen counts if one will."""
-    resize = scene.vm.status.resize
-    if scene.refusal is not None:
-        return True
-    if resize is None or resize.phase in _QUIET:
-        return False
-    return all(setback.reason != fallback.QUOTA for setback in resize.setbacks)
 
 
 def _corrected(vm: FlexVM) -> int:

@@ -68,7 +68,7 @@ def settled_at(scene: Scene) -> float:
 
 
 def _shrink(scene: Scene, resize: Resize, pod: LauncherPod, now: float) -> Desire | None:
-    last = scene.need(Sizes(scene.guest.vcpus, scene.reach.memory))
+    last = _smaller(_kept(scene, resize), pod.spec)
     if amounts.covers(last, pod.spec) and amounts.covers(last, pod.granted):
         return None
     if not is_settled(scene, resize, now):
@@ -78,6 +78,12 @@ def _shrink(scene: Scene, resize: Resize, pod: LauncherPod, now: float) -> Desir
     if pod.spec != last and not pod.is_actuated and not pod.pending:
         return Desire(pod.spec, CPU, "shrink")
     return Desire(last, MEMORY, "shrink")
+
+
+def _kept(scene: Scene, resize: Resize) -> Need:
+    """What the guest has, and what it is still to have: that would be asked for again at once."""
+    goal, guest, reach = aim.aim(resize), scene.guest, scene.reach
+    return scene.need(Sizes(max(goal.vcpus, guest.vcpus), max(goal.memory, reach.memory)))
 
 
 def _is_cpu_larger(spec: Need, last: Need) -> bool:

@@ -67,7 +67,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """Why the launcher pod could not be made."""
     complaints: tuple[str, ...] = ()
     """What is wrong with the spec."""
-    quota_changed: bool = False
+    quota_news: frozenset[str] = frozenset()
+    """Resources that have not been tried since a quota changed."""
     node_changed: bool = False
     """Whether the node has another size than when it was last looked at."""
     migrations: tuple[FlexVMMigration, ...] = ()

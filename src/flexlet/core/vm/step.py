@@ -79,7 +79,7 @@ def _reconsidered(scene: Scene, resize: Resize, now: float) -> fallback.Answer:
     for each in resize.setbacks:
         goal = scene.need(aim.aim(aim.lifted(resize, each.resource)))
         match each.reason:
-            case fallback.QUOTA if scene.quota_changed or _is_due(each.since, now):
+            case fallback.QUOTA if each.resource in scene.quota_news or _is_due(each.since, now):
                 resize = aim.lifted(resize, each.resource)
             case fallback.AWAITING if fallback.has_grown(scene, goal):
                 resize = aim.lifted(resize, each.resource)
