@@ -1,7 +1,7 @@
 """For which machines a quota has changed, and what of them has not been tried since.
 
-A change counts once for each resource. If it counted until something succeeds, CPU and memory that are both refused
-would take turns for ever, each trying again while the other's refusal is on its way.
+A change counts once for each resource. If it counted until something succeeds, CPU and memory that are both
+refused would take turns for ever, each trying again while the other's refusal is on its way.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class QuotaNews:
         return self._untried.get(key, frozenset())
 
     def looked(self, scene: Scene) -> None:
-        """What was held is tried with this look; an attempt on its way may yet be refused by the quota as it was."""
+        """What was held is tried with this look; an attempt on its way may be refused by the quota as it was."""
         resize = scene.vm.status.resize
         left = self.of(scene.key) - frozenset(_held(resize)) if _is_under_way(scene, resize) else frozenset()
         if left:
