@@ -17,6 +17,7 @@ from flexlet.core.certificates import rotation
 from flexlet.core.certificates.answers import Answer, Issued, Pending, Refused, answer, identity
 from flexlet.core.certificates.rotation import Abandon, Ask, Asked, Await, Rest, State
 from flexlet.core.certificates.wanted import Held, Wanted, request_body
+from flexlet.engine.pause import pause
 from flexlet.errors import FlexletError
 from flexlet.ports.certificates import CertificateStore, Draft
 from flexlet.ports.clock import Clock
@@ -149,17 +150,8 @@ class Keeper:
 
     async def _rest(self, until: float | None) -> None:
         """Until that time, or until somebody wakes us."""
-        if until is None:
-            await self._woken.wait()
-            return
-        async with asyncio.TaskGroup() as group:
-            alarm = group.create_task(self._ring_in(until - self._clock.now()))
-            await self._woken.wait()
-            alarm.cancel()
-
-    async def _ring_in(self, seconds: float) -> None:
-        await self._clock.sleep(min(max(0.0, seconds), _LONGEST_REST_S))
-        self._woken.set()
+        seconds = None if until is None else min(max(0.0, until - self._clock.now()), _LONGEST_REST_S)
+        await pause(self._woken, self._clock, seconds)
 
 
 async def submit(cluster: Cluster, wanted: Wanted, draft: Draft, until: float) -> Asked:

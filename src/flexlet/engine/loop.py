@@ -24,6 +24,7 @@ from flexlet.engine.executor import Executor
 from flexlet.engine.fanout import Fanout
 from flexlet.engine.feed import Feed
 from flexlet.engine.freshness import Freshness
+from flexlet.engine.pause import pause
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Ref
 
@@ -157,17 +158,8 @@ class Loop:
 
     async def _sleep_until(self, wake_at: float | None) -> None:
         """Until something arrives, or the time the decider asked for (wall-clock seconds)."""
-        if wake_at is None:
-            await self._arrived.wait()
-            return
-        async with asyncio.TaskGroup() as group:
-            alarm = group.create_task(self._ring_in(max(0.0, wake_at - self._clock.now())))
-            await self._arrived.wait()
-            alarm.cancel()
-
-    async def _ring_in(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._arrived.set()
+        seconds = None if wake_at is None else max(0.0, wake_at - self._clock.now())
+        await pause(self._arrived, self._clock, seconds)
 
 
 def _triple(ref: Ref) -> Triple:

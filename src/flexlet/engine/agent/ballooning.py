@@ -17,6 +17,7 @@ from flexlet.core.balloon import enforcement
 from flexlet.core.balloon.enforcement import NO_CAP, Cap, Limits
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.tree import PodTree
+from flexlet.engine.pause import pause
 from flexlet.errors import HostError, InputError
 from flexlet.ports.checkpoints import Checkpoints
 from flexlet.ports.clock import Clock
@@ -74,9 +75,9 @@ class Ballooning:
                 await self._keep()
             except HostError as error:
                 log.warning("pods are not held to what the balloon leaves them, trying again: %s", error)
-                await self._wait(_AGAIN_S)
+                await pause(self._changed, self._clock, _AGAIN_S)
             else:
-                await self._wait(_AGAIN_S if self._is_waiting() else None)
+                await pause(self._changed, self._clock, _AGAIN_S if self._is_waiting() else None)
 
     def _look(self, before: World, after: World) -> None:
         """Only pods and the size of the node matter."""
@@ -85,18 +86,6 @@ class Ballooning:
         if len(seen) != len(self._seen) or any(a is not b for a, b in zip(seen, self._seen, strict=True)):
             self._seen = seen
             self._changed.set()
-
-    async def _wait(self, seconds: float | None) -> None:
-        alarm = None if seconds is None else asyncio.ensure_future(self._ring(seconds))
-        try:
-            await self._changed.wait()
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-
-    async def _ring(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._changed.set()
 
     def _is_waiting(self) -> bool:
         return not self._cap.is_whole or self._missed_at is not None

@@ -18,6 +18,7 @@ from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.machine import discovery, sources, udev
 from flexlet.core.machine.machine import Machine
 from flexlet.core.machine.parts import Kind, Part
+from flexlet.engine.pause import pause
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
 from flexlet.ports.host import HostReader
@@ -121,19 +122,8 @@ class Detecting:
 
     async def _pause(self, until: float | None) -> float | None:
         """Until something is learned or it is time; the time that came, because alarms ring a breath too early."""
-        if until is None:
-            await self._wake.wait()
-            return None
-        ring = asyncio.create_task(self._ring(until))
-        try:
-            await self._wake.wait()
-            return until if ring.done() else None
-        finally:
-            ring.cancel()
-
-    async def _ring(self, at: float) -> None:
-        await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
-        self._wake.set()
+        seconds = None if until is None else max(0.0, until - self._clock.monotonic())
+        return until if await pause(self._wake, self._clock, seconds) else None
 
     async def _perform(self, step: Step) -> None:
         match step:

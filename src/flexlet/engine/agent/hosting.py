@@ -23,6 +23,7 @@ from flexlet.core.shares import ledger
 from flexlet.core.shares.ledger import Claim
 from flexlet.engine.agent.loop import AgentLoop, Change
 from flexlet.engine.agent.resizing.publishing import applied
+from flexlet.engine.pause import pause
 from flexlet.errors import FlexletError
 from flexlet.ports.clock import Clock
 from flexlet.ports.hostledger import HostLedger
@@ -65,11 +66,11 @@ class Hosting:
             except FlexletError as error:
                 log.warning("cannot claim this agent's share of the host, trying again: %s", error)
                 self._expire()
-                await self._wait(_AGAIN_S)
+                await pause(self._changed, self._clock, _AGAIN_S)
             else:
                 # Who did not get all of it asks again soon: another agent may give some back.
                 is_short = self._granted != self._wanted
-                await self._wait(_AGAIN_S if is_short else ledger.RENEW_S)
+                await pause(self._changed, self._clock, _AGAIN_S if is_short else ledger.RENEW_S)
 
     async def _keep(self) -> None:
         claim = self._claim()
@@ -121,17 +122,6 @@ class Hosting:
         if not self._seen or any(a is not b for a, b in zip(seen, self._seen, strict=True)):
             self._seen = seen
             self._changed.set()
-
-    async def _wait(self, seconds: float) -> None:
-        alarm = asyncio.ensure_future(self._ring(seconds))
-        try:
-            await self._changed.wait()
-        finally:
-            alarm.cancel()
-
-    async def _ring(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._changed.set()
 
 
 def _claimed(granted: Amounts) -> Change:

@@ -27,6 +27,7 @@ from flexlet.core.journal import notes
 from flexlet.core.journal.entry import DECIDED, LEARNED, TOLD, Note
 from flexlet.core.resize import triggers
 from flexlet.engine.agent.alarms import Alarms
+from flexlet.engine.pause import pause
 from flexlet.ports.clock import Clock
 from flexlet.ports.journal import Journal
 
@@ -125,23 +126,11 @@ class AgentLoop:
         """Until mail arrives or somebody's time has come."""
         if not self._mail:
             due = self._alarms.next()
-            pause = None if due is None else max(0.0, due - self._clock.now())
-            await self._rest(pause)
+            seconds = None if due is None else max(0.0, due - self._clock.now())
+            await pause(self._arrived, self._clock, seconds)
         self._arrived.clear()
         # Deeds that were set going get their turn before the next round.
         await asyncio.sleep(0)
-
-    async def _rest(self, seconds: float | None) -> None:
-        alarm = None if seconds is None else asyncio.ensure_future(self._ring_in(seconds))
-        try:
-            await self._arrived.wait()
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-
-    async def _ring_in(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._arrived.set()
 
     def _round(self, group: asyncio.TaskGroup) -> None:
         now, before = self._clock.now(), self.world

@@ -27,6 +27,7 @@ from flexlet.engine.agent.resizing.doing import Doing
 from flexlet.engine.agent.resizing.looking import Looking
 from flexlet.engine.agent.resizing.publishing import applied
 from flexlet.engine.agent.resizing.saying import Saying
+from flexlet.engine.pause import pause
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
 from flexlet.ports.meters import Meters
@@ -123,7 +124,7 @@ class NodeResizer:
 
     async def run(self) -> None:
         """Until cancelled."""
-        pause = _FIRST_PAUSE_S
+        after_trouble_s = _FIRST_PAUSE_S
         while True:
             await self._wait(_AGAIN_S if self._generations.worn or self._notes else None)
             if self._wanted is None:
@@ -135,27 +136,18 @@ class NodeResizer:
                     await self._follow(machine, seen_at)
             except HostError as error:
                 self._struggle(error)
-                await self._wait(pause)
+                await self._wait(after_trouble_s)
                 if not self.interrupted():
                     self.wish(machine, seen_at)
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
+                after_trouble_s = min(2 * after_trouble_s, _LONGEST_PAUSE_S)
             else:
-                pause = _FIRST_PAUSE_S
+                after_trouble_s = _FIRST_PAUSE_S
 
     async def _wait(self, seconds: float | None) -> None:
         """Until a size is wished, or for a time; not at all if one is."""
-        alarm = None if seconds is None else asyncio.ensure_future(self._ring(seconds))
-        try:
-            while not self.interrupted() and not self._arrived.is_set():
-                await self._arrived.wait()
-        finally:
-            if alarm is not None:
-                alarm.cancel()
+        if not self.interrupted():
+            await pause(self._arrived, self._clock, seconds)
         self._arrived.clear()
-
-    async def _ring(self, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        self._arrived.set()
 
     async def _look_again(self) -> None:
         """After a while: containers that were just starting, or did not want to; and what remained to be told."""
