@@ -31,6 +31,7 @@ from flexlet.core.eviction.signals import (
 from flexlet.core.eviction.storage import breach
 from flexlet.core.eviction.watch import Watch
 from flexlet.core.kubeletconfig.thresholds import Threshold
+from flexlet.core.node.events import of_node
 
 PERIOD_S: Final = 10.0
 """How often the node is measured."""
@@ -112,7 +113,7 @@ class Evictor:
             return self._ending(over, now)
         threshold = self._acting[0]
         resource = RESOURCES[threshold.signal]
-        told = _node_event(self._node, f"Attempting to reclaim {resource}")
+        told = of_node(self._node, "Warning", "EvictionThresholdMet", f"Attempting to reclaim {resource}")
         reclaim = self._reclaim(threshold.signal)
         if reclaim and not self._reclaimed:
             return Decision(reclaim=reclaim, events=(told,))
@@ -167,13 +168,6 @@ class Evictor:
 
 def _is_spared(candidate: Candidate) -> bool:
     return is_critical(candidate.pod) or is_balloon(candidate.pod)
-
-
-def _node_event(node: str, message: str) -> RecordEvent:
-    about = {"kind": "Node", "apiVersion": "v1", "name": node}
-    return RecordEvent(
-        about=about, type="Warning", reason="EvictionThresholdMet", message=message, component="kubelet"
-    )
 
 
 def _pod_event(candidate: Candidate, message: str) -> RecordEvent:

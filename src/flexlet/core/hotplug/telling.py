@@ -16,6 +16,7 @@ from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.machine import HalfPlugged
 from flexlet.core.managers.cpu.reservation import MISSING
 from flexlet.core.managers.resync import TOO_MANY_NUMA_NODES, Move
+from flexlet.core.node.events import COMPONENT, of_node
 from flexlet.core.node.facts import STABLE, Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
@@ -47,12 +48,11 @@ _PHASES: Final = {
     "restoring": "parts of the machine come back online",
 }
 """How far an announced unplug is."""
-_COMPONENT: Final = "kubelet"
 
 
 def resized(node: str, plan: ResizePlan) -> RecordEvent:
     """The node follows its machine again."""
-    return _node(node, NORMAL, RESIZED, sizes(plan))
+    return of_node(node, NORMAL, RESIZED, sizes(plan))
 
 
 def sizes(plan: ResizePlan) -> str:
@@ -63,18 +63,18 @@ def sizes(plan: ResizePlan) -> str:
 
 def failed(node: str, error: str) -> RecordEvent:
     """The node could not follow; it keeps the size it had, and tries again."""
-    return _node(node, WARNING, FAILED_RESIZE, error)
+    return of_node(node, WARNING, FAILED_RESIZE, error)
 
 
 def forced(node: str, plan: ResizePlan, used: int) -> RecordEvent:
     """Pods still use more than there is, and their time is over: from now on the kernel may kill."""
     text = f"pods still use {Quantity.of_bytes(used)}, limited to {Quantity.of_bytes(plan.view.limit)}"
-    return _node(node, WARNING, FORCED, f"{text} all the same (generation {plan.generation.number})")
+    return of_node(node, WARNING, FORCED, f"{text} all the same (generation {plan.generation.number})")
 
 
 def half_plugged(node: str, parts: HalfPlugged) -> RecordEvent:
     """Parts are there and nobody brought them online."""
-    return _node(node, WARNING, HALF_PLUGGED_EVENT, _half(parts))
+    return of_node(node, WARNING, HALF_PLUGGED_EVENT, _half(parts))
 
 
 def reassigned(moves: Iterable[Move], tenants: Iterable[Tenant]) -> tuple[RecordEvent, ...]:
@@ -147,7 +147,7 @@ def offered(size: Resizing, decision: Decision) -> Resizing:
 
 def refusal(node: str, why: str) -> RecordEvent:
     """What was to be unplugged stays."""
-    return _node(node, WARNING, UNPLUG_REFUSED, why)
+    return of_node(node, WARNING, UNPLUG_REFUSED, why)
 
 
 def _half(parts: HalfPlugged) -> str:
@@ -169,12 +169,7 @@ def _offered(allocatable: Mapping[str, Quantity], resource: str) -> str:
     return str(allocatable.get(resource, ZERO))
 
 
-def _node(node: str, kind: str, reason: str, message: str) -> RecordEvent:
-    about = {"kind": "Node", "apiVersion": "v1", "name": node}
-    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=_COMPONENT)
-
-
 def _pod(uid: str, namespace: str, name: str, said: tuple[str, str, str]) -> RecordEvent:
     about = {"kind": "Pod", "apiVersion": "v1", "namespace": namespace, "name": name, "uid": uid}
     kind, reason, message = said
-    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=_COMPONENT)
+    return RecordEvent(about=about, type=kind, reason=reason, message=message, component=COMPONENT)

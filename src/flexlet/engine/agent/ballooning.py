@@ -10,11 +10,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import ballooning
 from flexlet.core.agent.world import World
 from flexlet.core.balloon import enforcement
 from flexlet.core.balloon.enforcement import NO_CAP, Cap, Limits
+from flexlet.core.node.events import of_node
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.tree import PodTree
 from flexlet.engine.pause import pause
@@ -150,9 +150,7 @@ class Ballooning:
         self._wrong = text
 
     def _announce(self, reason: str, message: str) -> None:
-        about = {"kind": "Node", "apiVersion": "v1", "name": self._loop.world.setup.name}
-        event = RecordEvent(about=about, type="Warning", reason=reason, message=message, component="kubelet")
-        self._loop.announce((event,))
+        self._loop.announce((of_node(self._loop.world.setup.name, "Warning", reason, message),))
 
 
 def _text(files: Mapping[str, Any]) -> str:
