@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from flexlet.cli import address
+from flexlet.cli.output import say
 from flexlet.errors import ConfigError
 
 
@@ -116,7 +117,7 @@ def agent(
     )
 
     def ready(name: str) -> None:
-        click.echo(f"flexlet agent runs node {name}", err=True)
+        say(f"flexlet agent runs node {name}")
         settle()
 
     with asyncio.Runner(loop_factory=frugal_loop) as runner:

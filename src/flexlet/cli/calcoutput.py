@@ -6,10 +6,12 @@ quick that a shell script can ask for one.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from flexlet.cli.output import columns
 
 if TYPE_CHECKING:
     from flexlet.api.pod import Pod
@@ -42,14 +44,8 @@ def print_quantities(answers: Iterable[Answer], output: str, report: Callable[[s
         else:
             report(f"{answer['in']!r} is not a quantity")
     if len(rows) > 1:
-        _print_columns(rows)
-
-
-def _print_columns(rows: Sequence[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip())
+        for line in columns(rows):
+            print(line)
 
 
 def _print_json(values: Iterable[Any], output: str) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flexlet.cli.output import columns, say
+
 if TYPE_CHECKING:
     from flexlet.apps.demo.story import Row
 
@@ -16,9 +18,6 @@ def demo(output: str) -> None:
     """Show on a real machine what flexlet does; takes a few minutes the first time."""
     from flexlet.apps.demo.run import run
     from flexlet.apps.eventloop import new_loop
-
-    def say(text: str) -> None:
-        click.echo(text, err=True)
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         rows = runner.run(run(say))
@@ -35,6 +34,5 @@ def _print(rows: "list[Row]", output: str) -> None:
         return
     cells = [("STEP", "BEFORE", "AFTER", "TIME")]
     cells += [(row.step, row.before, row.after, f"{row.seconds:.1f} s") for row in rows]
-    widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
-    for cell in cells:
-        click.echo("  ".join(text.ljust(width) for text, width in zip(cell, widths, strict=True)).rstrip())
+    for line in columns(cells):
+        click.echo(line)

@@ -9,6 +9,7 @@ import click
 
 from flexlet.cli import address
 from flexlet.cli.announce import announce
+from flexlet.cli.output import say
 from flexlet.core import gates
 from flexlet.errors import ConfigError
 
@@ -80,11 +81,8 @@ def up(
     def ready(server: ApiServer) -> None:
         announce(f"flexlet is up at {server.url} with {words}", f"export KUBECONFIG={kubeconfig}")
 
-    def progress(text: str) -> None:
-        click.echo(text, err=True)
-
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(run(settings, nodes, kubeconfig, SystemClock(), ready, progress))
+        runner.run(run(settings, nodes, kubeconfig, SystemClock(), ready, say))
 
 
 class Size(NamedTuple):

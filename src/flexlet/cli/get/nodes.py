@@ -8,7 +8,7 @@ import click
 
 from flexlet.cli.get.group import get
 from flexlet.cli.options import kubeconfig_option
-from flexlet.cli.output import columns, output_option, print_json, print_lines
+from flexlet.cli.output import columns, output_option, print_json, print_lines, say
 
 if TYPE_CHECKING:
     from flexlet.core.sizes.nodes import NodeSizes
@@ -51,7 +51,7 @@ def _print(found: "list[NodeSizes]", output: str, *, again: bool) -> None:
     if output == "json":
         print_json(found)
     elif not found:
-        click.echo("there are no nodes in this cluster", err=True)
+        say("there are no nodes in this cluster")
     elif again and sys.stdout.isatty():
         click.clear()
         print_lines(columns(_rows(found)))

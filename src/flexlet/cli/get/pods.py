@@ -7,7 +7,7 @@ import click
 
 from flexlet.cli.get.group import get
 from flexlet.cli.options import kubeconfig_option
-from flexlet.cli.output import columns, output_option, print_json, print_lines
+from flexlet.cli.output import columns, output_option, print_json, print_lines, say
 
 if TYPE_CHECKING:
     from flexlet.core.sizes.pods import PodSizes
@@ -27,7 +27,7 @@ def pods(namespace: str, everywhere: bool, kubeconfig: str | None, output: str) 
     if output == "json":
         print_json(found)
     elif not found:
-        click.echo(f"there are no pods{'' if everywhere else f' in namespace {namespace}'}", err=True)
+        say(f"there are no pods{'' if everywhere else f' in namespace {namespace}'}")
     else:
         print_lines(columns(_rows(found, everywhere=everywhere)))
 

@@ -44,21 +44,6 @@ def data_option(function: _Function) -> _Function:
     )(function)
 
 
-output_option = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="How to print.",
-)
-
-
-def say(text: str) -> None:
-    """Talk goes to stderr; stdout is for data."""
-    click.echo(text, err=True)
-
-
 def _default_data() -> Path:
     from flexlet.cli.up import default_data
 

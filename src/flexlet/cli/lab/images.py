@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from flexlet.cli.lab.group import lab, output_option, say
+from flexlet.cli.lab.group import lab
+from flexlet.cli.output import output_option, print_json, say
 
 
 @lab.group()
@@ -36,7 +37,7 @@ def build(cache: Path | None, install: bool, has_vms: bool, output: str) -> None
         parts = images.vm_parts(cache, say)
         paths |= {"vmDisk": parts.disk, "vmImages": parts.archive}
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode({k: str(v) for k, v in paths.items()}), indent=2))
+        print_json({name: str(path) for name, path in paths.items()})
         return
     for name, path in paths.items():
         click.echo(f"{name:<8} {path}")

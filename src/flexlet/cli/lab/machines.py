@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from flexlet.cli.lab.group import BytesType, data_option, lab, output_option, say
+from flexlet.cli.lab.group import BytesType, data_option, lab
+from flexlet.cli.output import columns, output_option, print_json, say
 
 
 class ForwardType(click.ParamType[tuple[int, int]]):
@@ -56,23 +57,20 @@ def create(
 @output_option
 def list_machines(data: Path, output: str) -> None:
     """Show the machines."""
-    import msgspec
-
     from flexlet.apps.lab import machines
     from flexlet.core.lab.spec import text_of
 
     found = machines.listed(data)
     if output == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        print_json(found)
         return
     rows = [("NAME", "STATE", "CPUS", "MEMORY", "RUNS ON")]
     for machine in found:
         cpus = f"{machine.cpus}/{machine.max_cpus}"
         memory = f"{text_of(machine.memory)}/{text_of(machine.max_memory)}"
         rows.append((machine.name, machine.state, cpus, memory, machine.accelerator))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for line in columns(rows):
+        click.echo(line)
 
 
 @lab.command()

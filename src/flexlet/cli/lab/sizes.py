@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from flexlet.cli.lab.group import REFUSED, BytesType, data_option, lab, output_option, say
+from flexlet.cli.lab.group import REFUSED, BytesType, data_option, lab
 from flexlet.cli.options import kubeconfig_option
+from flexlet.cli.output import output_option, print_json, say
 
 if TYPE_CHECKING:
     from flexlet.core.lab.plans import Refused
@@ -100,8 +101,6 @@ def _change(
 
 
 def _print(name: str, result: "Change | Refused", output: str) -> int:
-    import msgspec
-
     from flexlet.core.lab.plans import Refused
 
     refusal = result if isinstance(result, Refused) else result.refusal
@@ -111,7 +110,7 @@ def _print(name: str, result: "Change | Refused", output: str) -> int:
             if isinstance(result, Refused)
             else {"before": _document(result.before), "after": _document(result.after)}
         )
-        click.echo(msgspec.json.format(msgspec.json.encode({"name": name, **sizes, "refusal": refusal}), indent=2))
+        print_json({"name": name, **sizes, "refusal": refusal})
     elif not isinstance(result, Refused):
         for line in _lines(name, result):
             click.echo(line)
