@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexlet.api import gojson
+from flexlet.api.goscanner import Scanner
 
 JSON = st.recursive(
     st.none()
@@ -76,7 +77,7 @@ def test_every_json_document_is_read(value: Any) -> None:
     """What one encoder writes, compact or spaced, is read back; the scanner finds no fault in it either."""
     for body in (json.dumps(value).encode(), json.dumps(value, indent=1, ensure_ascii=False).encode()):
         assert gojson.decode(body) == value
-        assert gojson._Scanner(body).fault() is None
+        assert Scanner(body).fault() is None
 
 
 @given(st.binary(max_size=40))
@@ -84,7 +85,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     """No bytes make the reader fail in another way than with a SyntaxFault, and it agrees with the scanner."""
     with contextlib.suppress(gojson.SyntaxFault):
         gojson.decode(body)
-        assert gojson._Scanner(body).fault() is None
+        assert Scanner(body).fault() is None
 
 
 @pytest.mark.parametrize(
