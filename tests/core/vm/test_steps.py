@@ -1,5 +1,6 @@
 """The scenarios of vm-resize.md §12 step by step: what is asked of the pod and of the guest, in which order."""
 
+import pytest
 from tests.core.vm.vmworld import POD, Bench, Json, gib, machine_spec, node, node_size
 
 from flexlet.core.vm.guest import Answer, AttachDevice
@@ -130,6 +131,21 @@ def test_6_a_partial_shrink_is_reverted_if_that_is_wanted() -> None:
         "Failed",
         ("False", "UnplugReverted"),
     )
+
+
+@pytest.mark.parametrize(
+    ("has", "phase", "setbacks"), [(3, "Failed", ["UnplugReverted"]), (2, "Done", [])], ids=["kept", "as wanted"]
+)
+def test_vcpus_that_cannot_be_given_back_stay_as_they_are(has: int, phase: str, setbacks: list[str]) -> None:
+    """The guest gave some of what it should, and that cannot be plugged again: the pod follows what it has."""
+    bench = Bench(machine_spec(policy={"partialShrink": "Revert"})).live().wish(2).settle()
+    bench.obey(vcpus=3, cpu=Answer("Partial", "vcpu-2 stays")).settle()
+    assert bench.orders[-1] == (4, 8)
+    bench.obey(vcpus=has, cpu=Answer("Failed", "no free slot", 3)).settle()
+    assert bench.orders[-1] == (has, 8)
+    bench.obey().settle().grant().settle()
+    assert (bench.phase, [each["reason"] for each in bench.resize.get("setbacks", [])]) == (phase, setbacks)
+    assert bench.sizes == [f"{has}00m/{8488 + 8 * has}Mi"]
 
 
 def test_7_10_11_what_needs_a_restart_is_left_alone() -> None:

@@ -133,10 +133,9 @@ def _read(scene: Scene, resize: Resize, resource: str, answer: Answer, now: floa
 
 
 def _failed(scene: Scene, resize: Resize, resource: str, answer: Answer, now: float) -> Verdict:
-    held = aim.setback(resize, resource)
-    if held is not None and held.reason in {PLUG_FAILED, REVERTED}:
+    held, has = aim.setback(resize, resource), scene.guest.of(resource)
+    if held is not None and (held.reason == PLUG_FAILED or _is_back(held, has)):
         return Verdict(resize)
-    has = scene.guest.of(resource)
     tries = max(resize.attempts + 1, answer.failures)
     if tries < ATTEMPTS:
         at = (scene.heard.changed_at if scene.heard else now) + _PAUSE_S * 2**resize.attempts
@@ -145,8 +144,22 @@ def _failed(scene: Scene, resize: Resize, resource: str, answer: Answer, now: fl
         return Verdict(msgspec.structs.replace(resize, attempts=tries), is_again=True)
     if has > aim.aim(resize).of(resource):
         return _partial(scene, resize, resource, answer.message, now)
+    if held is not None and held.reason == REVERTED:
+        return Verdict(_stuck(resize, held, has, now))
     text = f"the guest could not be given more {resource}: {answer.message}; tried {tries} times"
     return Verdict(aim.set_back(resize, resource, PLUG_FAILED, text, has, now))
+
+
+def _stuck(resize: Resize, held: Setback, has: int, now: float) -> Resize:
+    """A guest that cannot be given back what it gave stays as it is, which may be what was wanted after all."""
+    if resize.target is not None and has == aim.sizes_of(resize.target).of(held.resource):
+        return aim.lifted(resize, held.resource)
+    return aim.set_back(resize, held.resource, held.reason, held.message, has, now)
+
+
+def _is_back(held: Setback, has: int) -> bool:
+    """Whether a guest has again what it had before it gave only some of it."""
+    return held.reason == REVERTED and has >= held.held.value
 
 
 def _partial(scene: Scene, resize: Resize, resource: str, message: str, now: float) -> Verdict:
