@@ -19,6 +19,7 @@ from msgspec import Struct
 from flexlet.apiserver.store.bucket import Bucket
 from flexlet.apiserver.store.database import Synchronous
 from flexlet.apiserver.store.errors import KeyExists, RevisionMismatch, StoreBusy, StoreClosed, StoreFault
+from flexlet.apiserver.store.milestones import Milestones
 from flexlet.apiserver.store.replay import Loaded, load
 from flexlet.apiserver.store.retention import Retention
 from flexlet.apiserver.store.rows import Encode, Event, EventType, Page, Row, Statistics
@@ -54,7 +55,7 @@ class Store:
         self._ledger = Ledger(loaded.revision)
         self._hub = Hub(loaded.revision)
         self._retention = Retention(options.history_events, options.history_seconds)
-        self._reached: list[tuple[int, asyncio.Future[None]]] = []
+        self._milestones = Milestones()
         self._closed = False
         self._last_batch = (0, 0.0)
         self._failed_batches = 0
@@ -122,9 +123,7 @@ class Store:
         """Wait until the committed revision is at least `revision`; the caller sets the time limit."""
         if self.revision < revision:
             self._require_open()
-            reached: asyncio.Future[None] = self._loop.create_future()
-            self._reached.append((revision, reached))
-            await reached
+            await self._milestones.awaited(revision)
 
     # Writes: each returns when it is durable and visible.
 
@@ -230,9 +229,7 @@ class Store:
         # The thread's last reports were queued on this loop before the join returned: they have run by then.
         await asyncio.to_thread(self._writer.finish)
         self._hub.end_all()
-        for _, reached in self._reached:
-            if not reached.done():
-                reached.set_exception(StoreClosed("the store closed before that revision was reached"))
+        self._milestones.give_up()
 
     # Reports of the writer thread.
 
@@ -244,7 +241,7 @@ class Store:
             self._hub.publish(write.bucket, write.event)
             write.succeed()
         self._last_batch = (len(writes), seconds)
-        self._wake_reached()
+        self._milestones.reached(self.revision)
         self._retain()
 
     def failed(self, fault: StoreFault) -> None:
@@ -299,14 +296,6 @@ class Store:
     def _require_open(self) -> None:
         if self._closed:
             raise StoreClosed("the store is closed; nothing is written or watched any more")
-
-    def _wake_reached(self) -> None:
-        if not self._reached:
-            return
-        for revision, reached in self._reached:
-            if revision <= self.revision and not reached.done():
-                reached.set_result(None)
-        self._reached = [entry for entry in self._reached if not entry[1].done()]
 
     def _retain(self) -> None:
         """Forget history that is too old, a tenth of its size at a time."""

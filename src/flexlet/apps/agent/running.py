@@ -105,14 +105,7 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
     resize = resizing(options, config)
     require_cgroup2(options.cgroup_root)
     host.require(config)
-    loaded = await nodecredentials.load_credentials(
-        options.kubeconfig,
-        options.bootstrap_kubeconfig,
-        options.root / "pki",
-        options.name,
-        clock,
-        rotate=config.rotate_certificates,
-    )
+    loaded = await _credentials(options, config, clock)
     runtime = await cri.connect(
         config.container_runtime_endpoint,
         image_endpoint=config.image_service_endpoint,
@@ -143,6 +136,17 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(each()) for each in (made.run, *beside)]
                 yield Running(made, around, tasks)
+
+
+async def _credentials(options: AgentOptions, config: KubeletConfiguration, clock: Clock) -> NodeCredentials:
+    return await nodecredentials.load_credentials(
+        options.kubeconfig,
+        options.bootstrap_kubeconfig,
+        options.root / "pki",
+        options.name,
+        clock,
+        rotate=config.rotate_certificates,
+    )
 
 
 async def _assembled(

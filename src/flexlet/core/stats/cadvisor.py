@@ -99,57 +99,45 @@ def _simple(subjects: Sequence[Subject]) -> Iterator[Family]:
 
 
 def _labelled(subjects: Sequence[Subject]) -> Iterator[Family]:
-    def labels(subject: Subject, *more: tuple[str, str]) -> Labels:
-        return tuple(sorted((*subject.labels, *more)))
-
-    yield Family(
-        "container_cpu_usage_seconds_total",
-        COUNTER,
-        "CPU time in seconds.",
-        [
-            Sample(each.usage.cpu_ns / 1e9, labels(each, ("cpu", "total")), each.usage.time)
-            for each in subjects
-            if each.usage.cpu_ns
-        ],
-    )
-    yield Family(
-        "container_memory_failures_total",
-        COUNTER,
-        "Page faults.",
-        [
-            Sample(
-                each.usage.memory[kind], labels(each, ("failure_type", kind), ("scope", scope)), each.usage.time
-            )
-            for each in subjects
-            for scope in ("container", "hierarchy")
-            for kind in FAULTS
-            if kind in each.usage.memory
-        ],
-    )
+    """Those with labels beside the subject's own."""
+    yield Family("container_cpu_usage_seconds_total", COUNTER, "CPU time in seconds.", list(_cpu(subjects)))
+    yield Family("container_memory_failures_total", COUNTER, "Page faults.", list(_faults(subjects)))
     for name, of_interface in NETWORK.items():
         samples = [
-            Sample(of_interface(use), labels(each, ("interface", use.name)), each.usage.time)
-            for each in subjects
-            for use in each.network
+            _sample(each, of_interface(use), ("interface", use.name)) for each in subjects for use in each.network
         ]
         yield Family(name, COUNTER, "Network traffic of an interface.", samples)
     for name, of_device in DISK.items():
         samples = [
-            Sample(of_device(io), labels(each, ("device", io.device)), each.usage.time)
+            _sample(each, of_device(io), ("device", io.device))
             for each in subjects
             for io in (each.usage.detail.devices if each.usage.detail else ())
         ]
         yield Family(name, COUNTER, "Traffic of a block device.", samples)
 
 
+def _cpu(subjects: Sequence[Subject]) -> Iterator[Sample]:
+    for each in subjects:
+        if each.usage.cpu_ns:
+            yield _sample(each, each.usage.cpu_ns / 1e9, ("cpu", "total"))
+
+
+def _faults(subjects: Sequence[Subject]) -> Iterator[Sample]:
+    for each in subjects:
+        for scope in ("container", "hierarchy"):
+            for kind in FAULTS:
+                if kind in each.usage.memory:
+                    yield _sample(each, each.usage.memory[kind], ("failure_type", kind), ("scope", scope))
+
+
+def _sample(subject: Subject, value: float, *more: tuple[str, str]) -> Sample:
+    return Sample(value, tuple(sorted((*subject.labels, *more))), subject.usage.time)
+
+
 def _filesystems(subjects: Sequence[Subject]) -> Iterator[Family]:
     for name, read in FS.items():
         found = [(each, read(each.fs)) for each in subjects if each.fs is not None]
-        samples = [
-            Sample(value, tuple(sorted((*each.labels, ("device", "")))), each.usage.time)
-            for each, value in found
-            if value is not None
-        ]
+        samples = [_sample(each, value, ("device", "")) for each, value in found if value is not None]
         yield Family(name, GAUGE, "A file system and what is used of it.", samples)
 
 

@@ -21,6 +21,7 @@ from flexlet.engine.agent.resizing.doing import Doing
 from flexlet.engine.agent.resizing.looking import Looking
 from flexlet.engine.agent.resizing.preparing import Preparing
 from flexlet.engine.agent.resizing.resizer import NodeResizer
+from flexlet.engine.agent.resizing.roommaking import RoomMaking
 from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.engine.agent.resizing.waiting import Patience
 from flexlet.engine.agent.selfview import SelfView
@@ -57,15 +58,16 @@ class Following:
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
         self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
+        room = RoomMaking(tools, loop, tree, detecting, decider)
         self.preparing = Preparing(
             settings,
             generations,
             self.resizer,
             looking,
             detecting,
+            room,
             tools,
             loop,
-            tree,
             decider,
             saying,
             self._whole,

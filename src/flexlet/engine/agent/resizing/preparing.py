@@ -42,7 +42,6 @@ from flexlet.engine.agent.resizing.publishing import applied, offered
 from flexlet.engine.agent.resizing.resizer import NodeResizer
 from flexlet.engine.agent.resizing.roommaking import RoomMaking
 from flexlet.engine.agent.resizing.saying import Saying
-from flexlet.engine.agent.tree import PodTree
 from flexlet.errors import HostError
 
 log: Final = logging.getLogger(__name__)
@@ -64,9 +63,9 @@ class Preparing:
         resizer: NodeResizer,
         looking: Looking,
         detecting: Detecting,
+        making: RoomMaking,
         tools: Tools,
         loop: AgentLoop,
-        tree: PodTree,
         decider: NodeDecider,
         saying: Saying,
         whole: Callable[[World], ResourceList],
@@ -82,7 +81,7 @@ class Preparing:
         self._saying = saying
         self._whole = whole
         self._clock = tools.clock
-        self._making = RoomMaking(tools, loop, tree, detecting, decider)
+        self._making = making
         self._state = Prepared()
         self._last = Decision(state=self._state)
         self._scene: Scene | None = None
