@@ -110,8 +110,9 @@ class Resizing:
         if balloon is self.balloon and side.is_over:
             if side.record.direction == "Deflate":
                 return balloon.spec[r]
-            # A node may grant late what was given up: that is taken back, and not wished for again.
-            goal = min(goal, balloon.spec[r])
+            # A node may grant late what was given up: that is taken back, and not wished for again. What
+            # somebody else asked for less in vain is taken back too, to what it had when the wish failed.
+            goal = min(goal, max(balloon.spec[r], sizes.of({r: side.record.requested})[r]))
         if r in self.drifted:
             return goal
         excess = self.scene.excess[r]
@@ -143,7 +144,7 @@ class Resizing:
         return answer(active, waiting)
 
     def _unanswered(self, active: Balloon, waiting: list[Side]) -> Turn:
-        patience = self.scene.settings.settle_s
+        patience = self.scene.settings.silence_s
         if self.policy == "Defer":
             patience = max(patience, self.scene.size.spec.deadline_s)
         until = self._since(waiting) + patience

@@ -19,7 +19,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["auto", "stock-critical"] = "auto"
     management: Literal["PerNode", "DaemonSet"] = "PerNode"
     settle_s: float = 5.0
-    """How long a node may leave an inflate unanswered."""
+    """How long a node's last answer may be one to an earlier request."""
+    silence_s: float = 30.0
+    """How long a node may leave an inflate unanswered: a busy node is not a full one."""
     decide_s: float = 9.0
     """A refused inflate is given up after this, however often it was tried with less."""
     drift_grace_s: float = 30.0
