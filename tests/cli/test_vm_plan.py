@@ -72,6 +72,25 @@ def test_a_plan(capfd: pytest.CaptureFixture[str], file: str, knob: tuple[str, s
     assert (code, capfd.readouterr().out) == (0, SHOWN)
 
 
+def test_settings_are_those_of_the_controllers_or_said_to_be_assumed(
+    capfd: pytest.CaptureFixture[str], file: str, tmp_path: Path
+) -> None:
+    asked = ["vm", "plan", "-f", file, "--sockets", "4", "-o", "json"]
+    assert run(asked) == 0
+    assert capfd.readouterr().err.startswith("settings assumed: vmRolloutStrategy LiveUpdate, maxHotplugRatio 4, ")
+    config = tmp_path / "vms.yaml"
+    config.write_text("apiVersion: vm.flexlet.io/v1alpha1\nkind: FlexletConfig\nvmRolloutStrategy: Stage\n")
+    assert run([*asked, "--vm-config", str(config)]) == 3
+    said = capfd.readouterr()
+    assert said.err == (
+        f"settings of {config}: vmRolloutStrategy Stage, maxHotplugRatio 4, cpuAllocationRatio 10,"
+        " memoryOvercommit 100\n"
+    )
+    assert [each["message"] for each in json.loads(said.out)["hindrances"]] == [
+        "with vmRolloutStrategy Stage every change waits for the next start"
+    ]
+
+
 def test_what_hinders_is_code_3(capfd: pytest.CaptureFixture[str], file: str) -> None:
     code = run(["vm", "plan", "-f", file, "--sockets", "9", "-o", "json"])
     found = json.loads(capfd.readouterr().out)
@@ -164,7 +183,30 @@ def test_a_machine_of_the_cluster(api: Api, flexlet: Command) -> None:
         "unplug memory: 8Gi -> 4Gi",
         "resize to cpu 400m, memory 4416Mi",
     ]
+    _check_settings_of_kubevirt(api, flexlet)
     assert flexlet("vm", "plan", "--from-cluster", "nobody")[::2] == (
         1,
         "error: there is no VM nobody in namespace default: there are no VMs\n",
+    )
+
+
+def _check_settings_of_kubevirt(api: Api, flexlet: Command) -> None:
+    """They lie in the cluster."""
+    clusters = Ref(*kubevirt.CLUSTERS)
+    api.create(DEFINITIONS, definition("kubevirts", "KubeVirt"))
+    until(lambda: knows(api, clusters))
+    update = {"maxHotplugRatio": 2, "maxGuest": "32Gi", "maxCpuSockets": 12}
+    more = {"developerConfiguration": {"cpuAllocationRatio": 4}, "additionalGuestMemoryOverheadRatio": "1.5"}
+    body = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt"},
+        "spec": {"configuration": {"liveUpdateConfiguration": update, **more}},
+    }
+    api.create(clusters, body, "default")
+    _, text, talk = flexlet("vm", "plan", "--from-cluster", "kv", "-o", "json")
+    assert json.loads(text)["before"]["pod"]["requests"]["cpu"] == "1"
+    assert talk == (
+        "settings of KubeVirt default/kubevirt: vmRolloutStrategy LiveUpdate, maxHotplugRatio 2, maxCpuSockets 12,"
+        " maxGuest 32Gi, cpuAllocationRatio 4, memoryOvercommit 100, additionalGuestMemoryOverheadRatio 1.5\n"
     )

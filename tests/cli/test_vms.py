@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Api, Command, Json
@@ -66,6 +67,13 @@ def test_machines_in_a_table(db: Api, flexlet: Command) -> None:
     assert flexlet("get", "vms", "-n", "empty") == (DONE, "", "there are no VMs in namespace empty\n")
     (found,) = json.loads(flexlet("get", "vms", "-o", "json")[1])
     assert (found["vcpus"], found["memory"]) == ({"now": 4, "wanted": 6}, {"now": "8Gi", "wanted": "8Gi"})
+
+
+def test_what_needs_a_restart_is_not_done(db: Api, flexlet: Command) -> None:
+    running(db, conditions=RESTART["conditions"], resize={"phase": "Done"})
+    flexlet("resize", "vm", "db", "--vcpus", "20", "--no-wait")
+    row = flexlet("get", "vms")[1].splitlines()[1]
+    assert row == f"db    Running  n1    4 -> 20  8Gi     0.4      8.32Gi      RestartRequired: {HIGHER}"
 
 
 def test_a_machine_grows_with_progress(db: Api, flexlet: Command) -> None:
@@ -134,24 +142,50 @@ db  4.  guest  memory 8Gi -> 16Gi
 """
 
 
+ASSUMED = (
+    "settings assumed: vmRolloutStrategy LiveUpdate, maxHotplugRatio 4, cpuAllocationRatio 10,"
+    " memoryOvercommit 100; if the controllers run with others, name their file with --vm-config\n"
+)
+
+
 def test_a_plan(db: Api, flexlet: Command) -> None:
     """Exit code 3 if some of it would not be done at once; nothing is changed."""
     code, printed, talk = flexlet("resize", "vm", "db", "--vcpus", "8", "--memory", "16Gi", "--dry-run")
     lacks = "db: Deferred: memory: the pod needs 8.047Gi more, and its node has 7.68Gi free\n"
-    assert (code, printed, talk) == (REFUSED, PLAN, lacks)
+    assert (code, printed, talk) == (REFUSED, PLAN, ASSUMED + lacks)
     assert flexlet("resize", "vm", "db", "--vcpus", "8", "--dry-run") == (
         DONE,
         "".join(PLAN.splitlines(keepends=True)[:2]),
-        "",
+        ASSUMED,
     )
     assert flexlet("resize", "vm", "db", "--vcpus", "20", "--dry-run")[::2] == (
         REFUSED,
-        f"db: RestartRequired: {HIGHER}\n",
+        f"{ASSUMED}db: RestartRequired: {HIGHER}\n",
     )
     found = json.loads(flexlet("resize", "vm", "db", "--memory", "4Gi", "--dry-run", "-o", "json")[1])
     assert (found["verdict"], [step["what"] for step in found["steps"]]) == ("InPlace", ["guest", "pod"])
-    assert flexlet("resize", "vm", "db", "--vcpus", "4", "--dry-run") == (DONE, "", "db: it has this size\n")
+    assert flexlet("resize", "vm", "db", "--vcpus", "4", "--dry-run") == (
+        DONE,
+        "",
+        f"{ASSUMED}db: it has this size\n",
+    )
     assert domain(db)["cpu"]["sockets"] == 4
+
+
+def test_a_plan_with_the_settings_of_the_controllers(db: Api, flexlet: Command, tmp_path: Path) -> None:
+    del db
+    file = tmp_path / "vms.yaml"
+    file.write_text("apiVersion: vm.flexlet.io/v1alpha1\nkind: FlexletConfig\ncpuAllocationRatio: 5\n")
+    asked = ("resize", "vm", "db", "--vcpus", "8", "--dry-run", "--vm-config", str(file))
+    code, printed, talk = flexlet(*asked)
+    assert (code, printed.splitlines()[0], talk.partition(": ")[0]) == (
+        DONE,
+        "db  1.  pod    cpu 800m -> 1600m, memory 8520Mi -> 8552Mi",
+        f"settings of {file}",
+    )
+    file.write_text("apiVersion: vm.flexlet.io/v1alpha1\nkind: FlexletConfig\nvmRolloutStrategy: Stage\n")
+    code, _, talk = flexlet(*asked)
+    assert (code, talk.splitlines()[-1].split(": ")[:2]) == (REFUSED, ["db", "RestartRequired"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Machines as rows."""
 
+import pytest
 from tests.core.sizes.vmkit import vm
 
 from flexlet.api import decode
@@ -30,6 +31,17 @@ def test_machines_are_shown_by_name_with_what_is_and_what_shall_be() -> None:
         ("NAMESPACE", "NAME", "STATUS"),
         ("default", "db", "Running"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("phase", "shown"),
+    [("Done", "RestartRequired: more than maxSockets"), ("PodGrowing", "PodGrowing: pod to 800m")],
+)
+def test_a_change_that_needs_a_restart_is_not_done(phase: str, shown: str) -> None:
+    """What is under way comes first: it may be the other resource."""
+    needed = {"type": "RestartRequired", "status": "True", "message": "more than maxSockets"}
+    resize = {"phase": phase, "message": "pod to 800m"}
+    assert of_vm(vm(resize=resize, conditions=[needed])).resize == shown
 
 
 def test_one_for_programs() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from flexlet.cli.options import kubeconfig_option
+from flexlet.cli.options import kubeconfig_option, waiting_options
 from flexlet.cli.output import output_option
 
 if TYPE_CHECKING:
@@ -49,15 +49,7 @@ def common_options(function: _Function) -> _Function:
         output_option,
         kubeconfig_option,
         click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing."),
-        click.option(
-            "--timeout",
-            "patience_s",
-            type=click.FloatRange(0, min_open=True),
-            default=120.0,
-            show_default=True,
-            help="Seconds to wait until it is done or refused.",
-        ),
-        click.option("--wait/--no-wait", default=True, show_default=True, help="Show progress until it is done."),
+        waiting_options,
     ):
         function = option(function)
     return function

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flexlet.cli.options import deadline_option, namespace_option
 from flexlet.cli.output import columns, print_json, print_lines, say
 from flexlet.cli.resize.group import common_options, resize
 
@@ -38,15 +39,8 @@ class AmountType(click.ParamType["Amount"]):
 @click.option("--cpu", type=AmountType(), help="500m, or 500m/1 for request and limit, or /1 for the limit.")
 @click.option("--memory", type=AmountType(), help="128Mi, or 128Mi/256Mi, or /256Mi.")
 @click.option("--container", "-c", default="", help="Which container; by default the pod as a whole.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The pod's namespace.")
-@click.option(
-    "--deadline",
-    "deadline_s",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    help="Seconds to wait for a resize that the node defers, before it counts as refused.",
-)
+@namespace_option("pod")
+@deadline_option(0.0, "a resize that the node defers")
 @common_options
 def pod(
     name: str,

@@ -1,12 +1,15 @@
 """``flexlet resize vm``: change what a FlexVM wants, and look at it until its guest has it."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from flexlet.cli.options import deadline_option, namespace_option, vm_config_option
 from flexlet.cli.output import columns, print_json, print_lines, say
 from flexlet.cli.resize.group import REFUSED, QuantityType, common_options, resize
+from flexlet.cli.vmsettings import Known, of_file
 
 if TYPE_CHECKING:
     from flexlet.api.quantity import Quantity
@@ -21,15 +24,9 @@ if TYPE_CHECKING:
 @click.argument("name")
 @click.option("--vcpus", type=click.IntRange(1), help="How many vCPUs the guest shall have.")
 @click.option("--memory", type=QuantityType(), help="How much memory the guest shall have, such as 16Gi.")
-@click.option("--namespace", "-n", default="default", show_default=True, help="The VM's namespace.")
-@click.option(
-    "--deadline",
-    "deadline_s",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    help="Seconds to wait for room on the node, before it counts as refused.",
-)
+@namespace_option("VM")
+@deadline_option(30.0, "room on the node")
+@vm_config_option
 @common_options
 def vm(
     name: str,
@@ -37,6 +34,7 @@ def vm(
     memory: "Quantity | None",
     namespace: str,
     deadline_s: float,
+    vm_config: Path | None,
     wait: bool,
     patience_s: float,
     dry_run: bool,
@@ -53,7 +51,7 @@ def vm(
 
     if vcpus is None and memory is None:
         raise click.UsageError("say how big: --vcpus N, --memory SIZE, or both")
-    resizing = _Resizing(namespace, name, Wish(vcpus=vcpus, memory=memory), output)
+    resizing = _Resizing(namespace, name, Wish(vcpus=vcpus, memory=memory), of_file(vm_config), output)
     if dry_run:
         return asyncio.run(of_cluster(kubeconfig, resizing.show_plan))
     patience_s = max(patience_s, deadline_s)
@@ -63,10 +61,11 @@ def vm(
 class _Resizing:
     """One machine on its way to another size."""
 
-    def __init__(self, namespace: str, name: str, wish: "Wish", output: str) -> None:
+    def __init__(self, namespace: str, name: str, wish: "Wish", known: Known, output: str) -> None:
         self._namespace = namespace
         self._name = name
         self._wish = wish
+        self._known = known
         self._output = output
 
     async def show_plan(self, cluster: "Cluster") -> int:
@@ -74,7 +73,8 @@ class _Resizing:
         from flexlet.core.sizes import vmplan
 
         found = await self._get(cluster)
-        plan = vmplan.plan(found, self._wish, await _around(cluster, found))
+        plan = vmplan.plan(found, self._wish, await _around(cluster, found, self._known))
+        say(self._known.told())
         _print_plan(self._name, plan, self._output)
         return 0 if plan.verdict in vmplan.AT_ONCE else REFUSED
 
@@ -112,9 +112,8 @@ class _Resizing:
         from flexlet.cli import vmreading
         from flexlet.core.sizes import vmplan, vmresize
         from flexlet.core.sizes.wish import Outcome
-        from flexlet.core.vm.settings import Settings
 
-        if wrong := vmplan.objections(vm, self._wish, Settings()):
+        if wrong := vmplan.objections(vm, self._wish, self._known.settings):
             return Outcome("Refused", "Invalid", "; ".join(wrong))
         body = vmresize.patch(vm, self._wish, age.format_micro(now))
         return await vmreading.patch_vm(cluster, self._namespace, self._name, body)
@@ -163,17 +162,17 @@ def _change(before: int | None, after: int | None) -> str:
     return shown[1] if before == after else " -> ".join(shown)
 
 
-async def _around(cluster: "Cluster", vm: "FlexVM") -> "Circumstances":
+async def _around(cluster: "Cluster", vm: "FlexVM", known: Known) -> "Circumstances":
     """What the plan depends on beside the FlexVM: the machine that runs, and the room on its node."""
     from flexlet.cli import reading, vmreading
     from flexlet.core.sizes.vmplan import Circumstances
 
     machine = vmreading.machine(await vmreading.launcher(cluster, vm))
     if not vm.status.node_name:
-        return Circumstances(machine=machine)
+        return Circumstances(machine=machine, settings=known.settings)
     node = (await reading.node_details(cluster, vm.status.node_name)).sizes
     headroom = {name: one.headroom for name, one in node.resources.items()}
-    return Circumstances(machine=machine, headroom=headroom)
+    return Circumstances(machine=machine, headroom=headroom, settings=known.settings)
 
 
 def _print_plan(name: str, plan: "Plan", output: str) -> None:

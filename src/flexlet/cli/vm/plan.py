@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from flexlet.cli.output import columns, output_option, print_json, print_lines
+from flexlet.cli.options import vm_config_option
+from flexlet.cli.output import columns, output_option, print_json, print_lines, say
 from flexlet.cli.vm.group import common_options, vm
+from flexlet.cli.vmsettings import Known, of_file, of_kubevirt
 from flexlet.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ REFUSED = 3
 @click.option("--vcpus", type=click.IntRange(1), help="How many vCPUs it shall have.")
 @click.option("--sockets", type=click.IntRange(1), help="The same in sockets, KubeVirt's knob.")
 @click.option("--memory", default="", metavar="SIZE", help="How much memory it shall have, such as 16Gi.")
+@vm_config_option
 @common_options
 @output_option
 def plan(
@@ -32,6 +36,7 @@ def plan(
     vcpus: int | None,
     sockets: int | None,
     memory: str,
+    vm_config: Path | None,
     namespace: str,
     kubeconfig: str | None,
     output: str,
@@ -45,8 +50,14 @@ def plan(
         raise click.UsageError("name a machine: either -f FILE or --from-cluster NAME")
     if vcpus is not None and sockets is not None:
         raise click.UsageError("--vcpus and --sockets say the same: give one of them")
-    subjects = [_asked(kubeconfig, namespace, name)] if file is None else list(_read(file))
-    plans = [_plan(subject, vcpus, sockets, memory) for subject in subjects]
+    known = of_file(vm_config)
+    if file is None:
+        found, known = _asked(kubeconfig, namespace, name, known)
+        subjects = [found]
+    else:
+        subjects = list(_read(file, known))
+    plans = [_plan(subject, vcpus, sockets, memory, known) for subject in subjects]
+    say(known.told())
     if output == "json":
         print_json([_listed(found) for found in plans] if len(plans) > 1 else _listed(plans[0]))
     else:
@@ -57,10 +68,9 @@ def plan(
 # ---- reading
 
 
-def _read(file: BinaryIO) -> "Iterator[Subject]":
+def _read(file: BinaryIO, known: Known) -> "Iterator[Subject]":
     from flexlet.cli.documents import documents
     from flexlet.core.vm import bridge
-    from flexlet.core.vm.settings import Settings
 
     found = False
     for document in documents(file.read(), file.name):
@@ -69,35 +79,36 @@ def _read(file: BinaryIO) -> "Iterator[Subject]":
         if bridge.is_machine(document.value):
             found = True
             try:
-                yield bridge.subject(document.value, Settings())
+                yield bridge.subject(document.value, known.settings)
             except InputError as error:
                 raise ConfigError(f"{document.label}: {error}") from None
     if not found:
         raise ConfigError(f"{file.name}: there is no VirtualMachine, VirtualMachineInstance or FlexVM in it")
 
 
-def _asked(kubeconfig: str | None, namespace: str, name: str) -> "Subject":
+def _asked(kubeconfig: str | None, namespace: str, name: str, known: Known) -> "tuple[Subject, Known]":
     from flexlet.cli.reading import of_cluster
 
-    return asyncio.run(of_cluster(kubeconfig, lambda cluster: _from_cluster(cluster, namespace, name)))
+    return asyncio.run(of_cluster(kubeconfig, lambda cluster: _from_cluster(cluster, namespace, name, known)))
 
 
-async def _from_cluster(cluster: "Cluster", namespace: str, name: str) -> "Subject":
+async def _from_cluster(cluster: "Cluster", namespace: str, name: str, known: Known) -> "tuple[Subject, Known]":
     """A machine of KubeVirt with its instance if it runs, or else a FlexVM."""
     import msgspec
 
     from flexlet.cli import vmreading
     from flexlet.core.vm import bridge, kubevirt, names
-    from flexlet.core.vm.settings import Settings
 
     raw = await _found(cluster, kubevirt.MACHINES, namespace, name)
     if raw is None:
         vm = msgspec.to_builtins(await vmreading.get_vm(cluster, namespace, name), enc_hook=str)
-        return bridge.subject({**vm, "kind": names.KIND, "apiVersion": names.API_VERSION}, Settings())
+        body = {**vm, "kind": names.KIND, "apiVersion": names.API_VERSION}
+        return bridge.subject(body, known.settings), known
     body = {"kind": "VirtualMachine", "apiVersion": "kubevirt.io/v1", **msgspec.json.decode(raw)}
     instance = await _found(cluster, kubevirt.INSTANCES, namespace, name)
+    known = await of_kubevirt(cluster, known)
     try:
-        return bridge.subject(body, Settings(), instance)
+        return bridge.subject(body, known.settings, instance), known
     except InputError as error:
         raise ConfigError(str(error)) from None
 
@@ -112,11 +123,10 @@ async def _found(cluster: "Cluster", ref: tuple[str, str, str], namespace: str, 
         return None
 
 
-def _plan(subject: "Subject", vcpus: int | None, sockets: int | None, memory: str) -> "Plan":
+def _plan(subject: "Subject", vcpus: int | None, sockets: int | None, memory: str, known: Known) -> "Plan":
     from flexlet.api import quantity
     from flexlet.core.vm.amounts import Sizes
     from flexlet.core.vm.plan import plan as planned
-    from flexlet.core.vm.settings import Settings
 
     unit = subject.wanted.per_socket
     count = vcpus if vcpus is not None else sockets * unit if sockets is not None else subject.now.vcpus
@@ -126,7 +136,7 @@ def _plan(subject: "Subject", vcpus: int | None, sockets: int | None, memory: st
         size = quantity.parse(memory).value if memory else subject.now.memory
     except InputError as error:
         raise click.UsageError(f"--memory {memory}: {error}") from None
-    return planned(subject, Sizes(count, size), Settings())
+    return planned(subject, Sizes(count, size), known.settings)
 
 
 # ---- showing

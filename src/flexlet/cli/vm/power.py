@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flexlet.cli.options import waiting_options
 from flexlet.cli.output import say
-from flexlet.cli.vm.group import common_options, vm, waiting_options
+from flexlet.cli.vm.group import common_options, vm
 
 if TYPE_CHECKING:
     from flexlet.core.sizes.vmpower import Switch

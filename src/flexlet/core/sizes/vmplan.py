@@ -63,7 +63,7 @@ def plan(vm: FlexVM, wish: Wish, around: Circumstances) -> Plan:
     """What would be done for a wish, and what is in its way."""
     new = patched(vm, wish)
     size = wanted(new, around.settings)
-    steps = tuple(_steps(size, _now(vm), (size.vcpus, size.memory), around.settings))
+    steps = tuple(_steps(size, _now(vm, around.settings), (size.vcpus, size.memory), around.settings))
     verdict, reasons = _verdict(vm, new, steps, around)
     return Plan(verdict, reasons, steps)
 
@@ -74,11 +74,11 @@ def objections(vm: FlexVM, wish: Wish, settings: Settings) -> tuple[str, ...]:
     return tuple(text for each in complaints(patched(vm, wish), settings) if (text := str(each)) not in old)
 
 
-def _now(vm: FlexVM) -> tuple[int, int]:
+def _now(vm: FlexVM, settings: Settings) -> tuple[int, int]:
     """Its vCPUs and bytes; of one that does not run, what it would have."""
     vcpus = vcpus_now(vm)
     held = vm.status.memory.guest_current if vm.status.memory else None
-    memory = held.value if held is not None else wanted(vm, Settings()).memory
+    memory = held.value if held is not None else wanted(vm, settings).memory
     return vcpus if vcpus is not None else vcpus_wanted(vm), memory
 
 

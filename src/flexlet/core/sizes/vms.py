@@ -1,6 +1,7 @@
 """How big virtual machines are, how big they shall be, and what their launcher pods have been granted."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,9 @@ from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.sizes import words
 from flexlet.core.vm.objects import FlexVM, PodSizes, Resize
 from flexlet.core.vm.wanted import guest_memory, topology
+
+RESTART: Final = "RestartRequired"
+AT_REST: Final = frozenset({"", "Idle", "Done"})
 
 
 class Vcpus(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +48,10 @@ class VmSizes(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resize(self) -> str:
-        """``PodDeferred: node n1 has no room``."""
+        """``PodDeferred: node n1 has no room``; with nothing under way, why a restart is needed for the rest."""
+        needed = next((c for c in self.conditions if (c.type, c.status) == (RESTART, "True")), None)
+        if needed is not None and self.phase in AT_REST:
+            return ": ".join(filter(None, (RESTART, needed.message)))
         return ": ".join(filter(None, (self.phase, self.message)))
 
 

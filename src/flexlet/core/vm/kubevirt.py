@@ -1,16 +1,18 @@
 """VirtualMachine and VirtualMachineInstance (kubevirt.io/v1), as far as their pod's size depends on them."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from flexlet.api.meta import Condition, KubeStruct, ObjectMeta
 from flexlet.api.quantity import Quantity
 from flexlet.core.vm.objects import DomainResources, Hugepages, ReservedOverhead
+from flexlet.core.vm.settings import Settings
 
 GROUP: Final = "kubevirt.io"
 MACHINES: Final = (GROUP, "v1", "virtualmachines")
 INSTANCES: Final = (GROUP, "v1", "virtualmachineinstances")
+CLUSTERS: Final = (GROUP, "v1", "kubevirts")
 Some = dict[str, Any]
 
 
@@ -164,3 +166,57 @@ class VirtualMachine(KubeStruct, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: MachineSpec = MachineSpec()
     status: InstanceStatus = InstanceStatus()
+
+
+# ---- what holds for all machines of a cluster
+
+
+class LiveUpdate(KubeStruct, frozen=True, kw_only=True):
+    """How far machines may grow that do not say so themselves."""
+
+    max_hotplug_ratio: int = 0
+    max_cpu_sockets: int | None = None
+    max_guest: Quantity | None = None
+
+
+class Developer(KubeStruct, frozen=True, kw_only=True):
+    """What KubeVirt keeps among settings for developers, and operators change."""
+
+    cpu_allocation_ratio: int = 0
+    memory_overcommit: int = 0
+
+
+class Configuration(KubeStruct, frozen=True, kw_only=True):
+    """What is not named has KubeVirt's default, which is ours."""
+
+    vm_rollout_strategy: Literal["LiveUpdate", "Stage"] | None = None
+    live_update_configuration: LiveUpdate = LiveUpdate()
+    developer_configuration: Developer = Developer()
+    additional_guest_memory_overhead_ratio: str = ""
+
+    @property
+    def settings(self) -> Settings:
+        """In our words."""
+        update, developer, otherwise = self.live_update_configuration, self.developer_configuration, Settings()
+        return Settings(
+            rollout_strategy=self.vm_rollout_strategy or otherwise.rollout_strategy,
+            max_hotplug_ratio=update.max_hotplug_ratio or otherwise.max_hotplug_ratio,
+            max_cpu_sockets=update.max_cpu_sockets or 0,
+            max_guest=update.max_guest.value if update.max_guest else 0,
+            cpu_allocation_ratio=developer.cpu_allocation_ratio or otherwise.cpu_allocation_ratio,
+            memory_overcommit=developer.memory_overcommit or otherwise.memory_overcommit,
+            overhead_ratio=float(self.additional_guest_memory_overhead_ratio or 1),
+        )
+
+
+class ClusterSpec(KubeStruct, frozen=True, kw_only=True):
+    """Of KubeVirt itself."""
+
+    configuration: Configuration = Configuration()
+
+
+class KubeVirt(KubeStruct, frozen=True, kw_only=True):
+    """The one object of a cluster that says how KubeVirt runs there."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClusterSpec = ClusterSpec()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from flexlet.api.quantity import Quantity
+from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.vm import quotas, validation
 from flexlet.core.vm.amounts import Sizes, bare
 from flexlet.core.vm.bridge import Subject
@@ -57,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan(subject: Subject, target: Sizes, settings: Settings) -> Plan:
     """The way from what is to what is wanted; nothing is done where something hinders it."""
-    hindrances = list(_hindrances(subject, target))
+    hindrances = list(_hindrances(subject, target, settings))
     before, after = (_state(subject, size, settings) for size in (subject.now, target))
     return Plan(
         kind=subject.kind,
@@ -109,8 +110,11 @@ def _limit(name: str, amount: int | None) -> str:
     return f"{name} {Quantity.of_milli(amount) if name == 'cpu' else _bytes(amount)}"
 
 
-def _hindrances(subject: Subject, target: Sizes) -> Iterator[Hindrance]:
+def _hindrances(subject: Subject, target: Sizes, settings: Settings) -> Iterator[Hindrance]:
     """What would keep it from happening in place; only what concerns the resources that change."""
+    if settings.rollout_strategy == "Stage":
+        yield from _staged(subject.now, target)
+        return
     boot, fixed = subject.machine, validation.not_resizable(subject.vm, subject.machine)
     if target.vcpus != subject.now.vcpus:
         if "cpu" in fixed:
@@ -119,6 +123,13 @@ def _hindrances(subject: Subject, target: Sizes) -> Iterator[Hindrance]:
             yield Hindrance("cpu", "RestartRequired", validation.HIGHER_SOCKETS)
     if target.memory != subject.now.memory:
         yield from _memory_hindrances(subject, target.memory, fixed.get("memory"))
+
+
+def _staged(now: Sizes, target: Sizes) -> Iterator[Hindrance]:
+    for resource in (CPU, MEMORY):
+        if target.of(resource) != now.of(resource):
+            text = "with vmRolloutStrategy Stage every change waits for the next start"
+            yield Hindrance(resource, "RestartRequired", text)
 
 
 def _memory_hindrances(subject: Subject, memory: int, fixed: tuple[str, str] | None) -> Iterator[Hindrance]:

@@ -4,6 +4,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from flexlet.api.quantity import Quantity
 from flexlet.api.units import GIB
 
 IMAGE: Final = "localhost/flexlet/vm-launcher:latest"
@@ -38,3 +39,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A big grow of the guest goes in steps of this share of it ..."""
     step_min: int = 1 * GIB
     """... which are no smaller than this."""
+
+    def told(self) -> str:
+        """Those on which the size of a pod depends, and whether it changes, under KubeVirt's keys."""
+        found = [
+            f"vmRolloutStrategy {self.rollout_strategy}",
+            f"maxHotplugRatio {self.max_hotplug_ratio}",
+            *([f"maxCpuSockets {self.max_cpu_sockets}"] if self.max_cpu_sockets else []),
+            *([f"maxGuest {Quantity.of_bytes(self.max_guest)}"] if self.max_guest else []),
+            f"cpuAllocationRatio {self.cpu_allocation_ratio}",
+            f"memoryOvercommit {self.memory_overcommit}",
+            *([f"additionalGuestMemoryOverheadRatio {self.overhead_ratio:g}"] if self.overhead_ratio != 1 else []),
+        ]
+        return ", ".join(found)
