@@ -8,7 +8,7 @@ import pytest
 
 from flexlet.adapters.launcher.devices import Devices, raise_memlock
 from flexlet.adapters.qemu.monitor import Monitor, Refusal
-from flexlet.core.vm.guest import AttachDevice
+from flexlet.core.vm.guest import AS_IT_IS, AttachDevice
 
 ORDER = AttachDevice("gpu0", "0000:65:00.0", 5 << 30)
 
@@ -31,15 +31,20 @@ class Recorded(Monitor):
         return {}
 
 
-async def attached(taken: int) -> list[object]:
+async def attached(taken: int, order: AttachDevice = ORDER) -> list[object]:
     deeds: list[object] = []
     devices = Devices(Recorded(deeds, taken), 42, lambda pid, limit: deeds.append((pid, limit)))
-    await devices.attach(ORDER)
+    await devices.attach(order)
     return deeds
 
 
 async def test_memory_is_locked_before_the_device_comes() -> None:
     assert await attached(0) == [(42, 5 << 30), ("device_add", "vfio-pci", "0000:65:00.0", "plug0")]
+
+
+async def test_a_limit_stays_as_it_is_for_devices_that_lock_nothing() -> None:
+    (only,) = await attached(0, AttachDevice("gpu0", "0000:65:00.0", AS_IT_IS))
+    assert only == ("device_add", "vfio-pci", "0000:65:00.0", "plug0")
 
 
 async def test_the_first_free_port_is_taken() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from flexlet.adapters.qemu.monitor import Monitor, Refusal
 from flexlet.core.vm.bootline import PLUG_PORTS
-from flexlet.core.vm.guest import AttachDevice
+from flexlet.core.vm.guest import AS_IT_IS, AttachDevice
 from flexlet.errors import HostError
 
 Raise = Callable[[int, int], None]
@@ -36,7 +36,8 @@ class Devices:
 
     async def attach(self, order: AttachDevice) -> None:
         """Lock memory, then plug the device at the first free port; one that is there already stays as it is."""
-        self._raise(self._pid, order.memlock)
+        if order.memlock != AS_IT_IS:
+            self._raise(self._pid, order.memlock)
         device = {"driver": "vfio-pci", "id": order.id, "host": order.pci_address}
         last: Refusal | None = None
         for number in range(PLUG_PORTS):

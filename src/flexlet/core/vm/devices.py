@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import Final
 
 from flexlet.core.vm.guest import AttachDevice
+from flexlet.core.vm.memlock import lock_limit
 from flexlet.core.vm.objects import FlexVM, HostDevice
 from flexlet.core.vm.scene import Scene
 
@@ -23,7 +24,7 @@ def next_order(scene: Scene, attached: Collection[str]) -> AttachDevice | None:
         return None
     for device in of(scene.vm):
         if device.name not in attached and _ADDRESS.fullmatch(device.device_name):
-            return AttachDevice(id=device.name, pci_address=device.device_name)
+            return AttachDevice(device.name, device.device_name, lock_limit(scene.wanted))
     return None
 
 

@@ -5,7 +5,7 @@ reports whenever something changes and when asked to; a report is complete in it
 started, or whose connection broke, needs only the next one.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -101,13 +101,17 @@ class Listen(msgspec.Struct, frozen=True, tag="listen"):
     address: str
 
 
+ANY: Final = -1
+AS_IT_IS: Final = 0
+
+
 class AttachDevice(msgspec.Struct, frozen=True, tag="attachDevice"):
     """Hand a device of the node (PCI address) to the guest; its pod was made big enough for it before."""
 
     id: str
     pci_address: str
-    memlock: int = -1
-    """Bytes that QEMU may lock; -1: any amount."""
+    memlock: int = ANY
+    """Bytes that QEMU may lock; -1: any amount, 0: as many as before."""
 
 
 Order = SetSize | PowerDown | MigrateTo | MigrateCancel | Listen | AttachDevice

@@ -3,6 +3,7 @@
 from typing import Final
 
 from flexlet.api.units import MIB
+from flexlet.core.vm.guest import ANY, AS_IT_IS
 from flexlet.core.vm.wish import Wanted
 
 BLOCK: Final = 2 * MIB
@@ -23,12 +24,9 @@ def needs_lock(wanted: Wanted) -> bool:
     return wanted.has_vfio or wanted.is_encrypted
 
 
-def lock_limit(wanted: Wanted, overhead: int, *, unlimited: bool = False) -> int | None:
-    """RLIMIT_MEMLOCK of QEMU before a device is attached; None: no limit. 0: as it is, nothing is locked.
+def lock_limit(wanted: Wanted) -> int:
+    """RLIMIT_MEMLOCK of QEMU for a device that is attached: any amount, or as it is if nothing is locked.
 
-    It covers all that the guest may ever have: a limit for what it has now would break the device at a later grow.
-    `overhead` is without what was added for devices, which comes on top.
+    Any amount, as in KubeVirt: one that was computed for a machine broke its devices at a later grow.
     """
-    if not needs_lock(wanted):
-        return 0
-    return None if unlimited else wanted.max_memory + overhead + wanted.added_overhead
+    return ANY if needs_lock(wanted) else AS_IT_IS
