@@ -15,6 +15,7 @@ from tests.docs.console import Step
 STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
 """Commands that the tests do not type: they start the cluster themselves."""
 ON_A_MACHINE = (
+    "make demo",
     "flexlet agent",
     *(f"flexlet lab {verb}" for verb in ("create", "plug n1", "unplug n1", "exec", "list", "delete")),
     ".venv/bin/flexlet lab plug vm",
