@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,23 @@ from flexlet.testing.guest_checks import CHECKS, GuestBench, Manner
 from flexlet.testing.simtime import SimClock, run
 
 KEPT = {"": {}, "keeps-vcpu": {"keeps": "vcpu-1-0-0"}, "keeps-memory": {"keeps": "vmem0"}}
-TEMPERS = {"": Temper(), "keeps-vcpu": Temper(pinned={1}), "keeps-memory": Temper(keeps=GIB)}
+TEMPERS: dict[str, Callable[[], Temper]] = {
+    "": Temper,
+    "keeps-vcpu": lambda: Temper(pinned={1}),
+    "keeps-memory": lambda: Temper(keeps=GIB),
+}
+
+
+Deed = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Lines:
     """Lines to the pod ``db``; there is no other."""
 
-    def __init__(self, links: GuestLinks, manner: Manner) -> None:
+    def __init__(self, links: GuestLinks, manner: Manner, reboot: Deed, release: Deed) -> None:
         self.manner = manner
+        self.reboot = reboot
+        self.release = release
         self._links = links
 
     def open(self) -> AbstractAsyncContextManager[GuestLink]:
@@ -56,8 +65,9 @@ class OnePod:
 
 @contextlib.asynccontextmanager
 async def real(manner: Manner, folder: Path) -> AsyncIterator[GuestBench]:
-    async with launched(folder, guest(SMALL, **KEPT[manner]), "default-db"):
-        yield Lines(SocketLinks(lambda namespace, pod: folder / f"{namespace}-{pod}" / "control.sock"), manner)
+    async with launched(folder, guest(SMALL, **KEPT[manner]), "default-db") as it:
+        links = SocketLinks(lambda namespace, pod: folder / f"{namespace}-{pod}" / "control.sock")
+        yield Lines(links, manner, lambda: it.type("reboot"), lambda: it.type("release"))
 
 
 @pytest.mark.parametrize(("manner", "check"), CHECKS, ids=lambda value: getattr(value, "__name__", ""))
@@ -69,7 +79,16 @@ async def test_a_launcher_of_this_host(manner: Manner, check: Check[GuestBench],
 @pytest.mark.parametrize(("manner", "check"), CHECKS, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_simulated_launcher(manner: Manner, check: Check[GuestBench]) -> None:
     async def story() -> None:
-        launchers = SimLaunchers(OnePod(), SimClock(), TEMPERS[manner])  # type: ignore[arg-type]
-        await asyncio.ensure_future(check(Lines(launchers, manner)))
+        launchers = SimLaunchers(OnePod(), SimClock(), TEMPERS[manner]())  # type: ignore[arg-type]
+
+        async def reboot() -> None:
+            launchers.reset("default", "db")
+
+        async def release() -> None:
+            found = launchers.guest("default", "db")
+            assert found is not None
+            found.temper.keeps = 0
+
+        await asyncio.ensure_future(check(Lines(launchers, manner, reboot, release)))
 
     run(story())

@@ -17,6 +17,13 @@ from flexlet.testing.checks import Check, expect, expect_fault
 
 Manner = Literal["", "keeps-vcpu", "keeps-memory"]
 PATIENCE_S: Final = 60.0
+_IMPOSSIBLE: Final = (
+    (5, 512, "the machine was started for 4 vCPUs at most, not 5"),
+    (1, 3072, "the machine was started for 2Gi at most, not 3Gi"),
+    (1, 256, "the machine was started with 512Mi that stay"),
+    (1, 513, "513Mi is not 512Mi and whole blocks of 2Mi"),
+)
+"""vCPUs, MiB, and why not."""
 
 
 class GuestBench(Protocol):
@@ -29,6 +36,14 @@ class GuestBench(Protocol):
 
     def open(self) -> AbstractAsyncContextManager[GuestLink]:
         """A line to the machine."""
+        ...
+
+    async def reboot(self) -> None:
+        """Its guest starts anew by itself."""
+        ...
+
+    async def release(self) -> None:
+        """Its guest lets go what it has kept."""
         ...
 
     def open_nowhere(self) -> AbstractAsyncContextManager[GuestLink]:
@@ -56,6 +71,52 @@ async def a_size_is_reached_and_told_with_its_order(bench: GuestBench) -> None:
         await link.order(SetSize("shrink", 1, 512 * MIB))
         done = await settled(link, "shrink")
         expect((done.vcpus, done.memory, done.requested), (1, 512 * MIB, 512 * MIB))
+
+
+async def vcpus_come_one_by_one(bench: GuestBench) -> None:
+    """Each of them is told, and none goes on the way."""
+    async with bench.open() as link:
+        await link.order(SetSize("grow", 3, 512 * MIB))
+        counts: list[int] = []
+
+        def is_there(report: Report) -> bool:
+            counts.extend([report.vcpus] if report.order == "grow" else [])
+            return report.order == "grow" and report.vcpus == 3
+
+        await until(link, is_there)
+        expect((sorted(set(counts)), counts), ([1, 2, 3], sorted(counts)))
+
+
+async def a_size_that_cannot_be_is_refused(bench: GuestBench) -> None:
+    """With what the machine was started for; it stays as it is."""
+    async with bench.open() as link:
+        for vcpus, memory, message in _IMPOSSIBLE:
+            await link.order(SetSize(message, vcpus, memory * MIB))
+            done = await settled(link, message)
+            answers = (Answer(), Answer("Failed", message, 3))
+            expect((done.cpu, done.ram), answers[::-1] if vcpus > 1 else answers)
+            expect((done.vcpus, done.memory, done.requested), (1, 512 * MIB, 512 * MIB))
+
+
+async def memory_comes_back_after_a_reset(bench: GuestBench) -> None:
+    """The machine loses what was plugged, and its driver takes it again."""
+    async with bench.open() as link:
+        await link.order(SetSize("grow", 1, GIB))
+        await settled(link, "grow")
+        await bench.reboot()
+        await until(link, lambda report: report.resets == 1)
+        done = await until(link, lambda report: report.memory == GIB and report.ram.progress == "Settled")
+        expect((done.vcpus, done.requested, done.order, done.resets), (1, GIB, "grow", 1))
+
+
+async def all_lines_hear_the_same_and_the_machine_outlives_them(bench: GuestBench) -> None:
+    """Who asked is not told more than others."""
+    async with bench.open() as one, bench.open() as other:
+        await other.order(SetSize("grow", 2, 512 * MIB))
+        expect(await settled(one, "grow"), await settled(other, "grow"))
+    async with bench.open() as again:
+        first = await anext(aiter(again.reports()))
+        expect((first.run_state, first.vcpus, first.order), ("Running", 2, "grow"))
 
 
 async def the_latest_order_counts(bench: GuestBench) -> None:
@@ -89,8 +150,8 @@ async def a_vcpu_that_stays_is_made_up_for_and_then_told(bench: GuestBench) -> N
         expect(done.cpu.message.startswith("2 vCPUs instead of 1: "), True, done.cpu.message)
 
 
-async def memory_that_stays_is_told(bench: GuestBench) -> None:
-    """The wish stays low, the amount is what the guest really has."""
+async def memory_that_stays_is_told_and_may_go_later(bench: GuestBench) -> None:
+    """The wish stays low, the amount is what the guest really has; nobody has to ask again."""
     async with bench.open() as link:
         await link.order(SetSize("grow", 1, GIB))
         await settled(link, "grow")
@@ -98,6 +159,9 @@ async def memory_that_stays_is_told(bench: GuestBench) -> None:
         done = await settled(link, "shrink")
         expect((done.ram.progress, done.requested, done.memory > 512 * MIB), ("Partial", 512 * MIB, True))
         expect(done.ram.message, f"{_text(done.memory)} instead of 512Mi: the guest goes on trying")
+        await bench.release()
+        done = await until(link, lambda report: report.ram.progress == "Settled")
+        expect((done.memory, done.requested, done.order), (512 * MIB, 512 * MIB, "shrink"))
 
 
 async def reports_end_with_the_machine(bench: GuestBench) -> None:
@@ -139,10 +203,14 @@ def _text(size: int) -> str:
 CHECKS: Final[tuple[tuple[Manner, Check[GuestBench]], ...]] = (
     ("", reports_begin_with_the_machine_as_it_is),
     ("", a_size_is_reached_and_told_with_its_order),
+    ("", vcpus_come_one_by_one),
+    ("", a_size_that_cannot_be_is_refused),
+    ("", memory_comes_back_after_a_reset),
+    ("", all_lines_hear_the_same_and_the_machine_outlives_them),
     ("", the_latest_order_counts),
     ("", an_order_given_again_changes_nothing),
     ("keeps-vcpu", a_vcpu_that_stays_is_made_up_for_and_then_told),
-    ("keeps-memory", memory_that_stays_is_told),
+    ("keeps-memory", memory_that_stays_is_told_and_may_go_later),
     ("", reports_end_with_the_machine),
     ("", nobody_answers_where_nobody_is),
 )
