@@ -5,6 +5,9 @@ import re
 import pytest
 from tests.docs import pages
 
+from flexlet.apps.demo.steps import STEPS
+
+FIRST_SCREEN = 30
 README = (pages.ROOT / "README.md").read_text()
 MAKEFILE = (pages.ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE))
@@ -24,3 +27,10 @@ def test_first_success_is_within_twenty_lines() -> None:
     lines = README.splitlines()
     assert any(line.startswith("$ make up") for line in lines[:20])
     assert any(line.startswith("flexlet is up at https://") for line in lines[:20])
+
+
+def test_the_first_screen_has_all_steps_of_the_demo_with_their_times() -> None:
+    """Whoever changes the demo runs it again, and shows what it printed."""
+    screen = "\n".join(README.splitlines()[:FIRST_SCREEN])
+    rows = re.findall(r"^\| ([a-z ]+) \| .+ \| .+ \| \d+\.\d s \|$", screen, re.MULTILINE)
+    assert rows == ["cluster starts", *(step.name for step in STEPS)]
