@@ -7,6 +7,7 @@ Whatever happens, `Eyes` look at every instant at which a pod or a machine chang
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -49,6 +50,7 @@ from flexlet.engine.loop import Decider, Loop
 from flexlet.engine.recorder import Recorder
 from flexlet.engine.vm.keeper import LinkKeeper
 from flexlet.ports import cluster as ports
+from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Ref
 from flexlet.testing.cluster import SimCluster, serving
 from flexlet.testing.simtime import SimClock, idle
@@ -62,6 +64,8 @@ QUOTAS: Final = Ref("", "v1", "resourcequotas")
 NODE: Final = "n1"
 VM: Final = "db"
 NAMESPACE: Final = "default"
+AT_ONCE: Final = 100
+"""More patches of one object at one instant than a controller has reason for."""
 MARGIN: Final = 100 * MIB
 """What a hollow node keeps for eviction: its allocatable is that much smaller than its machine."""
 _MANIFESTS: Final = Path(__file__).parents[3] / "src/flexlet/manifests"
@@ -178,14 +182,25 @@ def lacking(wants: Need, held: Json, actual: Json) -> dict[str, int]:
 
 
 class Flaky(LocalCluster):
-    """A server that has trouble with the next patches of pods."""
+    """A server that has trouble with the next patches of pods, and with those who never let it rest."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: LocalCluster, clock: Clock) -> None:
         super().__init__(cluster._rest)
         self.errors = 0
+        self._clock = clock
+        self._at, self._patches = 0.0, Counter[str]()
+
+    def _count(self, name: str) -> None:
+        """No time passes while somebody quarrels with itself, and so it would never end."""
+        now = self._clock.now()
+        if self._at != now:
+            self._at, self._patches = now, Counter()
+        self._patches[name] += 1
+        assert self._patches[name] <= AT_ONCE, f"{name} is patched again and again, with no time in between"
 
     async def patch(self, ref: Ref, namespace: str, name: str, patch: Any, **parts: Any) -> bytes:
         """Fails as often as it is to."""
+        self._count(name)
         if self.errors and ref == ports.PODS:
             self.errors -= 1
             raise ApiError(Status(code=503, reason="ServiceUnavailable", message="etcdserver: leader changed"))
@@ -207,7 +222,7 @@ class World:
         self.eyes = Eyes(self)
         self.tally = Tally()
         self.decider = VmDecider(settings, self.tally)
-        self.api = Flaky(sim.cluster)
+        self.api = Flaky(sim.cluster, sim.clock)
         self._began = sim.clock.now()
         self._node: asyncio.Task[None] | None = None
         self._controller: asyncio.Task[None] | None = None
