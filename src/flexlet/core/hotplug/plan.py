@@ -1,9 +1,6 @@
-"""What another size of the machine means for its node: the steps that follow, in order.
+"""What another size of the machine means for its node: the steps that follow, and whom they concern.
 
-One flow for both directions, because one reading may hold both. What grows is given to cgroups and managers before
-it is published, so that nobody is refused by books that do not know of it; what shrinks is published before pods
-end, so that nobody is scheduled onto what is gone. Memory is squeezed softly first and limited for good last, so
-that the kernel has no reason to kill while pods still have their grace.
+One flow for both directions, because one reading may hold both; `ordering` says which step comes when.
 
 Planning again after a part was done is harmless: steps name what shall be, and a plan is made from what the node
 last published and from the pods that are there now.
@@ -15,38 +12,23 @@ from typing import Final
 import msgspec
 
 from flexlet.api.quantity import ZERO
-from flexlet.core.cgroups.paths import tier_path
 from flexlet.core.hotplug.generation import Generation
+from flexlet.core.hotplug.ordering import in_order
 from flexlet.core.hotplug.readmission import readmitted
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Settled, Situation, settle
-from flexlet.core.hotplug.steps import (
-    EndPods,
-    HoldPods,
-    PinContainers,
-    Publish,
-    Release,
-    ReportNode,
-    ResizeStep,
-    SaveManagers,
-    Squeeze,
-    TuneContainer,
-)
+from flexlet.core.hotplug.steps import ResizeStep, TuneContainer
 from flexlet.core.hotplug.tuning import tunes
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.hotplug.view import NodeView
 from flexlet.core.hotplug.view import view as view_of
 from flexlet.core.machine.difference import difference, lost_cpus
 from flexlet.core.machine.machine import Machine
-from flexlet.core.managers.files import texts
 from flexlet.core.managers.resync import Move
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.names import CPU
-from flexlet.core.resources.qos import GUARANTEED
 
 BELOW_RESERVED: Final = "BelowReserved"
-_HARD: Final = ("memory.max", "hugetlb.")
-_LEAST_WAIT_S: Final = 10.0
 
 
 class NoChange(msgspec.Struct, frozen=True):
@@ -109,7 +91,7 @@ def plan(
         generation=following,
         was=sizes[-1],
         view=view,
-        steps=tuple(_steps(following, sizes, view, settled, situation, tuned)),
+        steps=tuple(in_order(following, sizes, view, settled, situation, tuned)),
         victims=settled.victims,
         allocations=settled.allocations,
         reassigned=settled.resynced.reassigned,
@@ -178,65 +160,7 @@ def _view(machine: Machine, situation: Situation) -> NodeView:
     )
 
 
-def _steps(
-    generation: Generation,
-    sizes: tuple[NodeView, ...],
-    view: NodeView,
-    settled: Settled,
-    situation: Situation,
-    tuned: tuple[TuneContainer, ...],
-) -> Iterator[ResizeStep]:
-    path, squeezed = tier_path(GUARANTEED, situation.driver), any(view.limit < size.limit for size in sizes)
-    later = _later(sizes, view)
-    if squeezed:
-        yield Squeeze(path=path, limit=view.limit)
-    yield HoldPods(path=path, files={name: text for name, text in view.kubepods.items() if name not in later})
-    yield from tuned if squeezed else ()
-    if texts(settled.resynced.managers) != texts(situation.managers):
-        yield SaveManagers(managers=settled.resynced.managers)
-    if settled.cpusets or settled.resynced.moved_memory:
-        yield PinContainers(cpusets=settled.cpusets, memory=settled.resynced.moved_memory)
-    yield Publish(
-        generation=generation,
-        view=view,
-        managers=settled.resynced.managers,
-        allocations=settled.allocations,
-        victims=settled.victims,
-    )
-    yield ReportNode(generation=generation.number, closed=bool(settled.victims))
-    yield from () if squeezed else tuned
-    yield from _endings(settled.victims)
-    yield Release(
-        path=path,
-        limit=view.limit if squeezed else None,
-        files={name: view.kubepods[name] for name in sorted(later, reverse=True)},
-        squeeze_s=situation.resize.squeeze_s,
-    )
-
-
-def _later(sizes: tuple[NodeView, ...], view: NodeView) -> frozenset[str]:
-    """Files that would kill who still uses more: they wait until the pods have had their time.
-
-    The squeeze ends with them, and after them: ``memory.max`` is written before ``memory.high`` is opened.
-    """
-    lower = {
-        name
-        for size in sizes
-        for name, text in size.kubepods.items()
-        if name.startswith(_HARD) and name in view.kubepods and int(view.kubepods[name]) < int(text)
-    }
-    return frozenset(lower | ({"memory.high"} if "memory.max" in lower else set()))
-
-
 def _tunes(sizes: tuple[NodeView, ...], view: NodeView, situation: Situation) -> tuple[TuneContainer, ...]:
     hosts = [size.host for size in sizes]
     oom = situation.resize.rewrites_oom_scores
     return tunes(situation.tenants, hosts, view.host, situation.cgroups, oom=oom)
-
-
-def _endings(victims: tuple[Victim, ...]) -> Iterator[EndPods]:
-    """The least important first: if the machine grows again meanwhile, the others are spared."""
-    for priority in sorted({each.priority for each in victims}):
-        level = tuple(each for each in victims if each.priority == priority)
-        wait_s = max(_LEAST_WAIT_S, 1.5 * max(each.grace_s for each in level))
-        yield EndPods(priority=priority, victims=level, wait_s=wait_s)

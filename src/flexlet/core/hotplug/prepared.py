@@ -10,7 +10,6 @@ The state is saved before its steps are taken. Which parts are offline is never 
 so an agent that died in the middle goes on where the machine is.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -18,13 +17,11 @@ import msgspec
 from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import Bytes
-from flexlet.core.hotplug import wish
+from flexlet.core.hotplug import leaving, wish
 from flexlet.core.hotplug.preparing import (
     BringOnline,
     Decision,
-    DrainCpus,
     Evict,
-    FreeMemory,
     Prepared,
     PrepareStep,
     Scene,
@@ -32,11 +29,10 @@ from flexlet.core.hotplug.preparing import (
     UndoDrain,
 )
 from flexlet.core.hotplug.readmission import CRITICAL_OVER_CAPACITY
-from flexlet.core.hotplug.settling import Settled, settle
 from flexlet.core.hotplug.view import view
 from flexlet.core.hotplug.wish import Target, Unwilling
 from flexlet.core.machine.machine import Machine
-from flexlet.core.machine.parts import OnlineAs, Part, PartRefused, offline, online
+from flexlet.core.machine.parts import Part, PartRefused
 from flexlet.core.managers.settings import ManagerSettings
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.resources.names import CPU, MEMORY, PODS
@@ -55,9 +51,9 @@ def decide(state: Prepared, scene: Scene, now: float) -> Decision:
         state = _gone_on(state, scene, now)
     if state.phase in ("evicting", "offlining"):
         state = _with_room(state, scene)
-    if state.phase == "offlining" and not _left(state, scene.machine) and scene.published:
+    if state.phase == "offlining" and not leaving.still_online(state, scene.machine) and scene.published:
         state = msgspec.structs.replace(state, phase="ready", since=now)
-    if state.phase == "restoring" and not _pending(state, scene.machine) and scene.published:
+    if state.phase == "restoring" and not leaving.still_offline(state, scene.machine) and scene.published:
         return _restored(state, scene)
     return _decision(state, scene, now)
 
@@ -69,11 +65,11 @@ def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Sc
     if state.phase == "restoring":
         return msgspec.structs.replace(state, parts=tuple(each for each in state.parts if each != part))
     stubborn = (*state.stubborn, part)
-    other = _another(state, part, stubborn, scene)
+    other = leaving.stand_in(state, part, stubborn, scene)
     if other is None:
         return _failed(state, f"{part} cannot be taken offline: {refusal.reason}: {refusal.message}", now)
     parts = tuple(other if each == part else each for each in state.parts)
-    movable = _movable(parts, scene, state.movable)
+    movable = leaving.movable(parts, scene, state.movable)
     return msgspec.structs.replace(state, parts=parts, stubborn=stubborn, movable=movable)
 
 
@@ -109,7 +105,7 @@ def ceiling(state: Prepared, machine: Machine, node: NodeSettings, managing: Man
     """What allocatable is at most, as the node and its cluster see it; empty: no less than usual."""
     if state.phase not in _MAKING_ROOM:
         return {}
-    whole = view(_smaller(state, machine), node, managing).allocatable
+    whole = view(leaving.smaller(state, machine), node, managing).allocatable
     return {name: whole[name] for name in _OFFERED}
 
 
@@ -128,8 +124,8 @@ def _begun(state: Prepared, scene: Scene, now: float) -> Prepared:
     if target == Target(len(scene.machine.cpus), scene.machine.memory):
         return Prepared(wish=scene.wish)
     begun = Prepared(phase="evicting", wish=scene.wish, target=target, parts=parts, since=now)
-    begun = msgspec.structs.replace(begun, movable=_movable(parts, scene))
-    if CRITICAL_OVER_CAPACITY in _settled(scene, _smaller(begun, scene.machine), shrank=True).notes:
+    begun = msgspec.structs.replace(begun, movable=leaving.movable(parts, scene))
+    if CRITICAL_OVER_CAPACITY in leaving.settled(scene, leaving.smaller(begun, scene.machine), shrank=True).notes:
         return Prepared(phase="refused", wish=scene.wish, why=_CRITICAL)
     return begun
 
@@ -151,7 +147,7 @@ def _is_unplugged(state: Prepared, machine: Machine) -> bool:
     target = state.target or Target(0, Bytes(0))
     if not state.parts:
         return len(machine.cpus) <= target.cpus and machine.memory <= target.memory
-    return not _pending(state, machine) and not _left(state, machine)
+    return not leaving.still_offline(state, machine) and not leaving.still_online(state, machine)
 
 
 def _failed(state: Prepared, why: str, now: float) -> Prepared:
@@ -160,7 +156,7 @@ def _failed(state: Prepared, why: str, now: float) -> Prepared:
 
 def _restored(state: Prepared, scene: Scene) -> Decision:
     """Everything is as before; a wish that failed is not tried again until it is another."""
-    settled = _settled(scene, scene.machine, shrank=False)
+    settled = leaving.settled(scene, scene.machine, shrank=False)
     done = Prepared(phase="refused", wish=state.wish, why=state.why) if state.why else Prepared()
     undo = UndoDrain(
         managers=settled.resynced.managers, cpusets=settled.cpusets, memory=settled.resynced.moved_memory
@@ -174,15 +170,17 @@ def _decision(state: Prepared, scene: Scene, now: float) -> Decision:
         return Decision(state=state, refused=state.why)
     steps: list[PrepareStep] = []
     if state.phase == "evicting":
-        steps += _evictions(state, scene, now)
+        steps += leaving.evictions(state, scene, now)
         again = now + scene.situation.resize.evict_again_s
         asked = {each.uid: again for each in steps if isinstance(each, Evict)}
         state = msgspec.structs.replace(state, asked=state.asked | asked)
-    if state.phase == "offlining" and (leaving := _next(state, scene)):
-        steps += _before(state, scene, leaving[0])
-        steps += [TakeOffline(part, scene.situation.resize.offline_s) for part in leaving]
+    if state.phase == "offlining" and (parts := leaving.next_parts(state, scene)):
+        steps += leaving.freed_before(state, scene, parts[0])
+        steps += [TakeOffline(part, scene.situation.resize.offline_s) for part in parts]
     if state.phase == "restoring":
-        steps += [BringOnline(part, _zone(state, part)) for part in _pending(state, scene.machine)]
+        steps += [
+            BringOnline(part, leaving.zone(state, part)) for part in leaving.still_offline(state, scene.machine)
+        ]
     return Decision(
         state=state,
         steps=tuple(steps),
@@ -198,99 +196,8 @@ def _wake_at(state: Prepared, scene: Scene) -> float | None:
     return min((state.since + scene.situation.resize.prepare_s, *state.asked.values()))
 
 
-def _smaller(state: Prepared, machine: Machine) -> Machine:
-    target = state.target or Target(len(machine.cpus), machine.memory)
-    return wish.without(machine, state.parts, target)
-
-
-def _settled(scene: Scene, machine: Machine, *, shrank: bool) -> Settled:
-    size = view(machine, scene.situation.node, scene.situation.managing)
-    return settle(scene.machine, machine, size, scene.situation, shrank=shrank)
-
-
-def _evictions(state: Prepared, scene: Scene, now: float) -> Iterator[Evict]:
-    """Everybody who would not fit, unless it was asked for a moment ago."""
-    for each in _settled(scene, _smaller(state, scene.machine), shrank=True).victims:
-        if state.asked.get(each.uid, 0.0) <= now:
-            yield Evict(each.uid, each.namespace, each.name)
-
-
 def _with_room(state: Prepared, scene: Scene) -> Prepared:
     """Parts go while there is room; somebody who came in spite of all has to leave before the next one goes."""
-    if not _is_empty(state, scene):
+    if not leaving.has_room(state, scene):
         return msgspec.structs.replace(state, phase="evicting")
     return msgspec.structs.replace(state, phase="offlining", asked={})
-
-
-def _is_empty(state: Prepared, scene: Scene) -> bool:
-    """Whether there is room for everybody who is here, those included who are on their way out."""
-    staying = tuple(msgspec.structs.replace(each, leaving=False) for each in scene.situation.tenants)
-    situation = msgspec.structs.replace(scene.situation, tenants=staying)
-    everybody = msgspec.structs.replace(scene, situation=situation)
-    return not _settled(everybody, _smaller(state, scene.machine), shrank=True).victims
-
-
-def _next(state: Prepared, scene: Scene) -> tuple[Part, ...]:
-    """The parts to take offline now; the books are moved off CPUs only when they know what went before."""
-    left = _left(state, scene.machine)
-    memory = tuple(part for part in left if part.kind == "memory")
-    is_time = scene.published or _drain(state, scene) is None
-    return memory or (tuple(left) if is_time else ())
-
-
-def _before(state: Prepared, scene: Scene, part: Part) -> Iterator[FreeMemory | DrainCpus]:
-    """Memory that is in use, and CPUs that somebody runs on, are made free before they go."""
-    situation = scene.situation
-    if part.kind == "memory":
-        smaller = _smaller(state, scene.machine)
-        size = view(smaller, situation.node, critical_usage=situation.critical_usage, enforce=situation.enforce)
-        yield FreeMemory(size.limit, situation.resize.squeeze_s)
-    elif (drain := _drain(state, scene)) is not None:
-        yield drain
-
-
-def _drain(state: Prepared, scene: Scene) -> DrainCpus | None:
-    """Everybody moved off all CPUs that are to go; None if nobody is on them."""
-    cpus = [part for part in state.parts if part.kind == "cpu"]
-    smaller = wish.without(scene.machine, cpus, Target(0, scene.machine.memory))
-    settled = _settled(scene, smaller, shrank=True)
-    if settled.resynced.managers == scene.situation.managers:
-        return None
-    return DrainCpus(
-        managers=settled.resynced.managers,
-        reassigned=settled.resynced.reassigned,
-        cpusets=settled.cpusets,
-        memory=settled.resynced.moved_memory,
-    )
-
-
-def _movable(parts: tuple[Part, ...], scene: Scene, known: tuple[Part, ...] = ()) -> tuple[Part, ...]:
-    """Of these, the blocks in a movable zone; those that are offline are in none, and `known`."""
-    return tuple(
-        part for part in parts if part in known or (part.kind == "memory" and part.number in scene.movable)
-    )
-
-
-def _zone(state: Prepared, part: Part) -> OnlineAs:
-    return "online_movable" if part in state.movable else "online"
-
-
-def _left(state: Prepared, machine: Machine) -> list[Part]:
-    """Parts that are still online, in the order in which they go."""
-    present = online(machine)
-    return [part for part in state.parts if part in present]
-
-
-def _pending(state: Prepared, machine: Machine) -> list[Part]:
-    """Parts that are there and offline: they can come back."""
-    waiting = offline(machine.half_plugged)
-    return [part for part in state.parts if part in waiting]
-
-
-def _another(state: Prepared, part: Part, stubborn: tuple[Part, ...], scene: Scene) -> Part | None:
-    """Another movable block; a CPU, or a block that nobody promised could go, has no stand-in."""
-    if part.kind != "memory":
-        return None
-    taken = {*state.parts, *stubborn}
-    others = wish.blocks_in_order(scene.machine, scene.movable)
-    return next((each for each in others if each.number in scene.movable and each not in taken), None)
