@@ -28,12 +28,12 @@ from flexlet.core.agent.observations import (
     PodSeen,
     Shown,
 )
-from flexlet.core.agent.record import Backoff
+from flexlet.core.agent.record import Backoff, Doubt
 from flexlet.core.cgroups.containers import container_resources
 from flexlet.core.resize.allocation import Allocation, of_spec
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
-from flexlet.core.runtime.shown import NOT_READY
+from flexlet.core.runtime.shown import EXITED, NOT_READY, UNKNOWN
 
 A, S = container("a"), sidecar("s")
 POD = pod(A, init=(S,))
@@ -109,7 +109,8 @@ def test_a_look_shows_everything() -> None:
         retries=dict.fromkeys(("stop/a#0", "stop/a#9", "remove/s0", "remove/s9", "volumes"), PAUSE),
     )
     cgroup = PodCgroup(weight=1, quota=-1, memory_max=-1)
-    shown = look(run(A), has_cgroup=True, cgroup=cgroup, messages={"a#0": "bye"}, order=3)
+    sandboxes = (sandbox(1), sandbox(state=NOT_READY))
+    shown = look(run(A), sandboxes=sandboxes, has_cgroup=True, cgroup=cgroup, messages={"a#0": "bye"}, order=3)
     assert folded(before, shown, SETUP, NOW).record == replace(
         before,
         stale=False,
@@ -127,6 +128,26 @@ def test_a_look_shows_everything() -> None:
         stopped_sandboxes=frozenset({"s0"}),
         retries=dict.fromkeys(("stop/a#0", "remove/s0", "volumes"), PAUSE),
     )
+
+
+def test_a_sandbox_that_comes_back_was_not_stopped() -> None:
+    """A runtime that had lost it could not stop it."""
+    before = record(POD, stopped_sandboxes=frozenset({"s0", "s1"}))
+    shown = look(sandboxes=(sandbox(1, state=NOT_READY), sandbox()))
+    assert folded(before, shown, SETUP, NOW).record.stopped_sandboxes == {"s1"}
+
+
+def test_what_is_in_doubt_is_known_since_when() -> None:
+    lost = run(A, state=EXITED, exit_code=255, reason="Unknown")
+    first = folded(record(POD), look(lost, run(A, 1), alive=frozenset({"a#0"})), SETUP, NOW).record
+    assert (first.shown, first.doubts) == (
+        runtime(replace(lost, state=UNKNOWN), run(A, 1)),
+        {"a#0": Doubt(since=NOW, seen_at=NOW)},
+    )
+    again = folded(first, look(lost, alive=frozenset({"a#0", "s0"})), SETUP, NOW + 5).record
+    assert again.doubts == {"a#0": Doubt(since=NOW, seen_at=NOW + 5), "s0": Doubt(since=NOW + 5, seen_at=NOW + 5)}
+    cleared = folded(again, look(lost), SETUP, NOW + 6).record
+    assert (cleared.shown, cleared.doubts) == (runtime(lost), {})
 
 
 def test_an_older_view_that_arrives_late_is_dropped() -> None:

@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.core.agent.builders import NOW, UID, container, deleted, pod, record, run, runtime
+from tests.core.agent.builders import NOW, UID, container, deleted, pod, record, run, runtime, sandbox
 
 from flexlet.api import decode
 from flexlet.api.units import Bytes, CpuShares, Microseconds
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import deeds
 from flexlet.core.agent.observations import Answer, Done, Failed, Finished, PodGone, PodSeen, PullBegan, Shown
-from flexlet.core.agent.record import ProbeState
+from flexlet.core.agent.record import Doubt, ProbeState
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.cgroups.values import CgroupValues
 from flexlet.core.journal import chain, notes, words
@@ -108,6 +108,14 @@ def test_a_look_tells_only_what_is_new() -> None:
     assert notes.learned(Shown(pod=before), known) is None
     text = read(LEARNED, notes.learned(Shown(pod=after), known))
     assert text == "app (app#0, attempt 0) is EXITED with 3 (Error)"
+
+
+def test_a_look_tells_whom_the_runtime_has_lost() -> None:
+    look = Shown(pod=runtime(run(APP), sandboxes=(sandbox(state="NOTREADY"),)), alive=frozenset({"s0"}))
+    known = record(POD, runtime(run(APP)))
+    assert read(LEARNED, notes.learned(look, known)) == "sandbox s0 is NOTREADY; s0 runs all the same"
+    told = replace(known, shown=look.pod, doubts={"s0": Doubt(since=NOW, seen_at=NOW)})
+    assert notes.learned(look, told) is None
 
 
 def test_a_first_look_tells_everything() -> None:

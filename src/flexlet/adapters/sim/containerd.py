@@ -24,7 +24,7 @@ from flexlet.adapters.sim.programs import Programs
 from flexlet.adapters.sim.records import ContainerRecord, SandboxRecord
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.cgroups.containers import files as container_files
-from flexlet.core.runtime.shown import EXITED, NOT_READY, RUNNING
+from flexlet.core.runtime.shown import EXITED, NOT_READY, RUNNING, UNKNOWN
 
 PAUSE_SCORE: Final = -998
 TERMINATION_LOG: Final = "io.kubernetes.container.terminationMessagePath"
@@ -85,6 +85,8 @@ class Containerd:
         for container in self.containers_of(sandbox):
             self.kill(container)
         if sandbox.state == NOT_READY:
+            # Of one that is lost the network goes, and the process that held it stays.
+            sandbox.is_lost = False
             return
         sandbox.state = NOT_READY
         self.kernel.signal(sandbox.pid, KILL)
@@ -115,7 +117,7 @@ class Containerd:
 
     def kill(self, container: ContainerRecord) -> None:
         """End a container at once."""
-        if container.state == RUNNING:
+        if container.state in {RUNNING, UNKNOWN}:
             self.kernel.signal(container.pid, KILL)
 
     def update(self, container: ContainerRecord, asked: RuntimeResources) -> None:
@@ -187,7 +189,7 @@ class Containerd:
         """Any process that dies for want of memory marks the container; only the first one ends it."""
         if oom:
             container.reason = "OOMKilled"
-        if not process.is_init:
+        if not process.is_init or container.is_lost:
             return
         for stream in [each for each, text in container.unfinished.items() if text]:
             self._log(container, "\n", stream)

@@ -16,7 +16,7 @@ from flexlet.adapters.sim.trouble import noted
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.cgroups.cpu import DEFAULT_PERIOD, UNLIMITED
 from flexlet.core.runtime.configs import ContainerConfig, SandboxConfig
-from flexlet.core.runtime.shown import CREATED, READY, RUNNING, ExecResult, Image
+from flexlet.core.runtime.shown import CREATED, READY, RUNNING, UNKNOWN, ExecResult, Image
 
 _EXEC: Final = "failed to exec in container"
 
@@ -56,7 +56,7 @@ class ContainerPart(Part):
         container = self.containerd.containers.get(container_id)
         if container is None:
             return
-        if timeout_s > 0 and container.state == RUNNING:
+        if timeout_s > 0 and container.state in {RUNNING, UNKNOWN}:
             if not container.was_asked_to_stop:
                 container.was_asked_to_stop = True
                 self.containerd.kernel.signal(container.pid, TERM)
@@ -118,7 +118,7 @@ class ContainerPart(Part):
     async def _until_ended(self, container: ContainerRecord, seconds: float) -> None:
         kernel = self.containerd.kernel
         deadline = kernel.clock.now() + seconds
-        while container.state == RUNNING and kernel.clock.now() < deadline:
+        while container.state in {RUNNING, UNKNOWN} and kernel.clock.now() < deadline:
             await kernel.wait(deadline)
 
     async def _exec(self, container: ContainerRecord, command: Sequence[str], timeout_s: int) -> ExecResult:

@@ -19,6 +19,8 @@ class SandboxRecord(msgspec.Struct, eq=False, kw_only=True):
     created_at: int
     ip: str = ""
     pid: int = 0
+    is_lost: bool = False
+    """Whether containerd does not know of its process; see `losing`."""
 
     @property
     def name(self) -> str:
@@ -31,7 +33,7 @@ class SandboxRecord(msgspec.Struct, eq=False, kw_only=True):
         return cgroup_path(self.config, self.id)
 
     def shown(self) -> Sandbox:
-        """As PodSandboxStatus shows it: without an address once it is stopped."""
+        """As PodSandboxStatus shows it: without an address once its network is gone."""
         return Sandbox(
             id=self.id,
             name=self.config.name,
@@ -40,7 +42,7 @@ class SandboxRecord(msgspec.Struct, eq=False, kw_only=True):
             attempt=self.config.attempt,
             state=self.state,
             created_at=self.created_at,
-            ips=(self.ip,) if self.ip and self.state == READY else (),
+            ips=(self.ip,) if self.ip and (self.state == READY or self.is_lost) else (),
             has_network_status=True,
             network=self.config.security.namespaces.network,
             labels=dict(self.config.labels),
@@ -67,6 +69,8 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
     program: Program | None = None
     files: ContainerFiles
     was_asked_to_stop: bool = False
+    is_lost: bool = False
+    """Whether containerd does not know of its process; see `losing`."""
     unfinished: dict[str, str] = msgspec.field(default_factory=dict)
     """The last line of each stream, as long as it has no end."""
 

@@ -43,6 +43,8 @@ class Shown(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """None unless asked for; what could not be read is None or absent inside."""
     messages: dict[str, str] = {}
     """Termination messages by container id, of runs that ended."""
+    alive: frozenset[str] = frozenset()
+    """Ids of sandboxes and runs that have processes although the runtime does not say that they run."""
     order: int = 0
     """When the question was put, by a counter: an older view that arrives late is not taken in."""
 

@@ -95,6 +95,14 @@ class Pin(msgspec.Struct, frozen=True, kw_only=True):
     mems: str = ""
 
 
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """The runtime does not say that something runs, but its processes do."""
+
+    since: float
+    seen_at: float
+    """When that was seen last."""
+
+
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """All that the agent knows of one pod."""
 
@@ -138,6 +146,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Which question `shown` answers; answers to older ones are dropped."""
     stale: bool = False
     """Whether something failed half way: nothing is decided before the next look."""
+    doubts: dict[str, Doubt] = {}
+    """Sandboxes and runs that the runtime has lost and the kernel has not, by id."""
     messages: dict[str, str] = {}
     has_cgroup: bool | None = None
     has_values: bool = False

@@ -10,9 +10,10 @@ from typing import Final
 
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.nodepod.container import RestartRule
+from flexlet.core.agent import doubts
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.runtime import configs
-from flexlet.core.runtime.shown import EXITED, READY, RUNNING, UNKNOWN, Container, RuntimePod, Sandbox
+from flexlet.core.runtime.shown import EXITED, READY, RUNNING, UNKNOWN, Container, Sandbox
 
 RESTART: Final = "Restart"
 RESTARTING_POLICIES: Final = ("Always", "OnFailure", "Never")
@@ -92,14 +93,21 @@ def starts(pod: NodePod, container: NodeContainer, newest: Container | None) -> 
     return newest.state != RUNNING
 
 
-def needs_sandbox(pod: NodePod, shown: RuntimePod) -> bool:
+def needs_sandbox(record: PodRecord) -> bool:
     """Whether a new sandbox must be made before containers can start."""
-    if not shown.sandboxes:
+    newest = sandbox(record)
+    sandboxes = record.shown.sandboxes if record.shown is not None else ()
+    if newest is None or any(each.state == READY for each in sandboxes[1:]):
         return True
-    newest = shown.sandboxes[0]
-    if newest.state != READY or sum(each.state == READY for each in shown.sandboxes) > 1:
-        return True
-    return newest.network != _network(pod) or _lacks_address(pod, newest)
+    return newest.network != _network(record.pod) or _lacks_address(record.pod, newest)
+
+
+def sandbox(record: PodRecord) -> Sandbox | None:
+    """The newest sandbox if containers can run in it."""
+    newest = record.shown.sandboxes[0] if record.shown is not None and record.shown.sandboxes else None
+    if newest is None or (newest.state != READY and not doubts.keeps(record, newest)):
+        return None
+    return newest
 
 
 def _rule(container: NodeContainer, exit_code: int) -> RestartRule | None:

@@ -120,6 +120,8 @@ def _shown(look: Shown, before: PodRecord | None) -> Note | None:
         note["containers"] = changed
     if look.cgroup is not None and (before is None or before.cgroup != look.cgroup):
         note["cgroup"] = look.cgroup
+    if look.alive and (before is None or before.doubts.keys() != look.alive):
+        note["alive"] = sorted(each[:_ID] for each in look.alive)
     return {"type": "Shown"} | note if note else None
 
 

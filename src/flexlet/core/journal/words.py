@@ -94,6 +94,8 @@ def _shown(note: Note) -> str:
         found = note["cgroup"]
         quota, memory = _or_max(found["quota"]), _or_max(found["memory_max"])
         parts.append(f"the pod's cgroup has cpu.weight {found['weight']}, cpu.max {quota}, memory.max {memory}")
+    if "alive" in note:
+        parts.append(f"{', '.join(note['alive'])} runs all the same")
     return "; ".join(parts)
 
 

@@ -40,7 +40,7 @@ def folded(record: PodRecord, observation: PodObservation, setup: NodeSetup, now
         case AllocationRead():
             return Folded(sources.remembered(record, observation))
         case Shown():
-            return Folded(looks.shown(record, observation, setup))
+            return Folded(looks.shown(record, observation, setup, now))
         case PullBegan(container=name, image=image, absent_secrets=absent):
             told = events.without_secrets(record.pod, absent) if absent else ()
             return Folded(record, (*told, events.pulling(record.pod, name, image)))

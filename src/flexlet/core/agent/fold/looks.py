@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from flexlet.api.nodepod import NodePod
 from flexlet.api.pod import ResourceRequirements
-from flexlet.core.agent import runs
+from flexlet.core.agent import doubts, runs
 from flexlet.core.agent.containers.sandbox import as_allocated
 from flexlet.core.agent.observations import Shown
 from flexlet.core.agent.record import PodRecord
@@ -20,15 +20,17 @@ _BY_ID: Final = frozenset({"stop", "remove", "hook", "cpus"})
 """Kinds of deeds that are about one run or sandbox, whose names never come back."""
 
 
-def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
+def shown(record: PodRecord, look: Shown, setup: NodeSetup, now: float) -> PodRecord:
     """The record with the view in it, unless a newer one is there already."""
     if record.shown is not None and look.order < record.order:
         return record
     alive = {run.id for run in look.pod.containers}
     sandboxes = {each.id for each in look.pod.sandboxes}
+    ended = {each.id for each in look.pod.sandboxes if each.state != READY}
     return replace(
         record,
-        shown=look.pod,
+        shown=doubts.believed(look.pod, look.alive),
+        doubts=doubts.after(record.doubts, look.alive, now),
         order=look.order,
         stale=False,
         unverified=False,
@@ -43,7 +45,8 @@ def shown(record: PodRecord, look: Shown, setup: NodeSetup) -> PodRecord:
         pinned={key: pin for key, pin in record.pinned.items() if key in alive},
         hooked=record.hooked & alive,
         stops={key: at for key, at in record.stops.items() if key in alive},
-        stopped_sandboxes=record.stopped_sandboxes & sandboxes,
+        # One that a runtime had lost may be found again, and must be stopped again.
+        stopped_sandboxes=record.stopped_sandboxes & ended,
         retries={key: wait for key, wait in record.retries.items() if _is_about(key, alive | sandboxes)},
     )
 

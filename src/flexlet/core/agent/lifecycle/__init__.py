@@ -9,7 +9,7 @@ stop it for good (`stopping`), then it is cleaned up (`cleaning`). The API is to
 at the end what became of that: so a crash is reported before the wait that follows it.
 """
 
-from flexlet.core.agent import probing
+from flexlet.core.agent import doubts, probing
 from flexlet.core.agent.decision import Decision
 from flexlet.core.agent.deeds import Inspect
 from flexlet.core.agent.lifecycle import cleaning, life, resizing, stopping
@@ -28,7 +28,7 @@ def decide(record: PodRecord, setup: NodeSetup, now: float) -> Decision:
         draft.issue(Inspect(uid=record.uid))
     if record.shown is None or (record.admission == UNDECIDED and not record.gone):
         return draft.decision()
-    may_act = not record.stale and setup.runtime_ready
+    may_act = not record.stale and setup.runtime_ready and not _is_in_doubt(draft)
     if may_act:
         resizing.proceed(draft)
     tell(draft)
@@ -38,6 +38,17 @@ def decide(record: PodRecord, setup: NodeSetup, now: float) -> Decision:
     if draft.record is not found:
         tell(draft)
     return draft.decision()
+
+
+def _is_in_doubt(draft: Draft) -> bool:
+    """Whether the runtime may yet find what it has lost; nobody waits for that who is to end."""
+    until = doubts.awaited_until(draft.record)
+    if until is None or draft.record.stopping_since is not None or stopping.must_stop(draft):
+        return False
+    if draft.now >= until:
+        draft.issue(Inspect(uid=draft.record.uid))
+    draft.wake(until)
+    return True
 
 
 def _act(draft: Draft) -> None:

@@ -25,7 +25,7 @@ from flexlet.core.runtime import configs
 from flexlet.core.runtime.shown import CREATED, EXITED, RUNNING
 
 
-def are_laid(draft: Draft) -> bool:
+def are_laid(draft: Draft, *, needs_sandbox: bool) -> bool:
     """Whether containers can start; if not, what is missing is being made."""
     record = draft.record
     has_cgroup = record.has_cgroup and not _is_half_made(draft)
@@ -35,7 +35,7 @@ def are_laid(draft: Draft) -> bool:
         draft.issue(MountVolumes(uid=record.uid))
     if not has_cgroup or not record.volumes:
         return False
-    if runs.needs_sandbox(draft.pod, draft.shown):
+    if needs_sandbox:
         _make_sandbox(draft)
         return False
     return True

@@ -1,7 +1,7 @@
 """A pod that is to run: what it stands on, and its containers."""
 
 from flexlet.api import age
-from flexlet.core.agent import runs
+from flexlet.core.agent import doubts, runs
 from flexlet.core.agent.lifecycle import foundations, killing, starting, stopping
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.survey import Survey
@@ -15,15 +15,14 @@ def note_start(draft: Draft) -> None:
 
 def live(draft: Draft) -> None:
     """Take the next steps; may find that the pod is over, and then begins to stop it."""
-    needs_sandbox = runs.needs_sandbox(draft.pod, draft.shown)
-    survey = None if needs_sandbox else Survey(draft)
+    survey = _survey(draft)
     is_over = foundations.is_beyond_repair(draft) if survey is None else survey.is_over
     if is_over and not killing.is_busy(draft):
         stopping.begin(draft)
         return
     if draft.record.allocation is None:
         return
-    is_laid = foundations.are_laid(draft)
+    is_laid = foundations.are_laid(draft, needs_sandbox=survey is None)
     foundations.refresh(draft)
     if survey is None or not is_laid:
         return
@@ -33,3 +32,14 @@ def live(draft: Draft) -> None:
         sandbox = draft.shown.sandboxes[0]
         for container in survey.starts:
             starting.start(draft, container, sandbox.id)
+
+
+def _survey(draft: Draft) -> Survey | None:
+    """What the containers need; None if a new sandbox must be made first."""
+    if runs.needs_sandbox(draft.record):
+        return None
+    survey = Survey(draft)
+    ephemeral = draft.pod.spec.ephemeral_containers
+    is_lost = doubts.keeps(draft.record, draft.shown.sandboxes[0])
+    # The runtime starts nothing in a sandbox that it has lost; nobody is stopped for a debugger's sake.
+    return None if is_lost and any(each not in ephemeral for each in survey.starts) else survey

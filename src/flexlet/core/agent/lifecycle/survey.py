@@ -86,7 +86,7 @@ class Survey:
             return False
         if container.is_sidecar and run.state == RUNNING:
             return self._keep_sidecar(container, run)
-        if run.state == UNKNOWN and run.id not in self._draft.record.replaced:
+        if self._is_unknown(run):
             self.is_over = not container.is_sidecar and not self._may_restart(container)
             self._kill_unknown(run, "Init container")
             return False
@@ -134,7 +134,7 @@ class Survey:
             return True
         if run is not None and run.state == RUNNING:
             return self._keep(container, run)
-        if run is not None and run.state == UNKNOWN and run.id not in self._draft.record.replaced:
+        if run is not None and self._is_unknown(run):
             self._kill_unknown(run, "Container")
             return True
         if (run is not None and run.id in self._draft.record.replaced) or self._restarts(container, run):
@@ -175,6 +175,11 @@ class Survey:
     def _kill(self, run: Container, reason: str, grace_s: int | None = None) -> None:
         wait = grace(self._draft) if grace_s is None else grace_s
         self.stops.append(Stop(run, reason, wait, replaces=True))
+
+    def _is_unknown(self, run: Container) -> bool:
+        """Until it was stopped: it may run as long as that takes."""
+        was_stopped = run.id in self._draft.record.replaced and not self._draft.is_stopping(run)
+        return run.state == UNKNOWN and not was_stopped
 
     def _kill_unknown(self, run: Container, what: str) -> None:
         """Nobody knows whether it runs; it must not run twice."""

@@ -17,7 +17,6 @@ from flexlet.core.agent.status.states import WAITS
 from flexlet.core.resize import conditions as resize
 from flexlet.core.resize.conditions import RESIZE_IN_PROGRESS
 from flexlet.core.resources.statusaware import RESIZE_PENDING
-from flexlet.core.runtime.shown import RuntimePod
 
 SANDBOX: Final = "PodReadyToStartContainers"
 INITIALIZED: Final = "Initialized"
@@ -51,9 +50,8 @@ def conditions(
         disrupted = writer.condition(DISRUPTION, (_TRUE, "TerminationByKubelet", record.ending.disruption))
         found = [*(each for each in found if each["type"] != DISRUPTION), disrupted]
     containers = _containers_ready(pod, entries, phase)
-    shown = record.shown or RuntimePod(record.uid)
     ours = {
-        SANDBOX: (_FALSE if runs.needs_sandbox(pod, shown) else _TRUE, "", ""),
+        SANDBOX: (_FALSE if runs.needs_sandbox(record) else _TRUE, "", ""),
         INITIALIZED: _initialized(pod, entries, phase),
         READY: _gated(pod, found) if containers == _YES else containers,
         CONTAINERS_READY: containers,

@@ -84,7 +84,7 @@ def status(of: View, container: NodeContainer, kind: str) -> Json:
     known = runs.seen(of.record, container.name)
     old = of.before.containers.get(container.name)
     newest = known[0] if known else None
-    if old is not None and newest is not None and _is_being_replaced(of, newest, old):
+    if old is not None and (_is_in_doubt(of, newest, old) or _is_being_replaced(of, newest, old)):
         return dict(old)
     entry = _of_run(of, container, known, old) if known else _of_memory(of, container, old)
     if not _is_done_init(of, container, kind, newest, entry):
@@ -93,10 +93,19 @@ def status(of: View, container: NodeContainer, kind: str) -> Json:
     return entry
 
 
-def _is_being_replaced(of: View, newest: Container, old: Json) -> bool:
+def _is_in_doubt(of: View, newest: Container | None, old: Json) -> bool:
+    """Whether the runtime has lost a run which goes on."""
+    if newest is not None and newest.state != UNKNOWN:
+        return False
+    known = str(old.get("containerID", "")).rpartition("/")[2]
+    return RUNS in old["state"] and known in of.record.doubts
+
+
+def _is_being_replaced(of: View, newest: Container | None, old: Json) -> bool:
     """Whether the run was stopped only to be started again, which is told when it has been."""
     return (
-        newest.state == EXITED
+        newest is not None
+        and newest.state == EXITED
         and newest.id in of.record.replaced
         and RUNS in old["state"]
         and of.record.reported is not None

@@ -22,7 +22,6 @@ from flexlet.core.resize import readback
 from flexlet.core.resize.allocation import applied
 from flexlet.core.resize.podcgroup import Kernel
 from flexlet.core.resources import qos
-from flexlet.core.runtime.shown import READY
 
 
 def render(record: PodRecord, setup: NodeSetup, now: float) -> dict[str, Any]:
@@ -127,12 +126,11 @@ def _told_phase(record: PodRecord, known: Before, reached: str) -> Json:
 
 def _is_initialized(record: PodRecord) -> bool:
     """Whether a regular container exists in the present sandbox."""
-    shown = record.shown
-    if shown is None or not shown.sandboxes or shown.sandboxes[0].state != READY:
+    present = runs.sandbox(record)
+    if record.shown is None or present is None:
         return False
     names = {each.name for each in record.pod.spec.containers}
-    present = shown.sandboxes[0].id
-    return any(each.sandbox_id == present and each.name in names for each in shown.containers)
+    return any(each.sandbox_id == present.id and each.name in names for each in record.shown.containers)
 
 
 def _addresses(record: PodRecord, setup: NodeSetup, known: Before) -> Json:

@@ -1,7 +1,9 @@
 """Look at a pod: what the runtime has of it, how its cgroup reads, what ended containers said last."""
 
+from collections.abc import Collection
 from typing import Final
 
+from flexlet.core.agent import doubts
 from flexlet.core.agent.containers import lastwords
 from flexlet.core.agent.deeds import Inspect
 from flexlet.core.agent.observations import Done, Outcome, Shown
@@ -38,6 +40,7 @@ async def show(tools: Tools, record: PodRecord, world: World, *, usage: bool = F
             cgroup=_reading(texts),
             usage=await _usage(tools, path, pod) if usage else None,
             messages=await _last_words(tools, record, pod),
+            alive=await alive(tools, path, doubts.questionable(record, pod)),
             order=order,
         )
     )
@@ -50,6 +53,14 @@ def cgroup_path(record: PodRecord, world: World) -> str:
 
 def _reading(texts: dict[str, str]) -> PodCgroup | None:
     return podcgroup.of_files(texts) if all(name in texts for name in _FILES) else None
+
+
+async def alive(tools: Tools, path: str, asked: Collection[str]) -> frozenset[str]:
+    """Which of these sandboxes and runs have processes in their cgroups below the pod's."""
+    if not asked:
+        return frozenset()
+    found = {name: each for name in await tools.cgroups.children(path) for each in asked if each in name}
+    return frozenset([each for name, each in found.items() if await tools.cgroups.processes(f"{path}/{name}")])
 
 
 async def _usage(tools: Tools, path: str, pod: RuntimePod) -> MemoryUsage:

@@ -6,6 +6,7 @@ from flexlet.core.agent.deeds import RemoveSandbox, RunSandbox, StopSandbox
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
+from flexlet.engine.agent.hands import leftovers
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.errors import RuntimeFault
 
@@ -24,14 +25,16 @@ async def run(tools: Tools, deed: RunSandbox, record: PodRecord, world: World) -
     return Done(id=made)
 
 
-async def stop(tools: Tools, deed: StopSandbox, _: PodRecord, __: World) -> Outcome:
+async def stop(tools: Tools, deed: StopSandbox, record: PodRecord, world: World) -> Outcome:
     """Stop it and free its network."""
     await tools.runtime.stop_sandbox(deed.sandbox_id)
+    await leftovers.end(tools, record, world, deed.sandbox_id)
     return Done()
 
 
-async def remove(tools: Tools, deed: RemoveSandbox, _: PodRecord, __: World) -> Outcome:
+async def remove(tools: Tools, deed: RemoveSandbox, record: PodRecord, world: World) -> Outcome:
     """Stop it once more, which frees a network that was left behind, and forget it."""
     await tools.runtime.stop_sandbox(deed.sandbox_id)
+    await leftovers.end(tools, record, world, deed.sandbox_id)
     await tools.runtime.remove_sandbox(deed.sandbox_id)
     return Done()

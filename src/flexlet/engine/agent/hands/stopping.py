@@ -14,13 +14,13 @@ from flexlet.core.agent.deeds import RunPreStop, StopContainer
 from flexlet.core.agent.observations import Done, Outcome
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.engine.agent.hands import hooks
+from flexlet.engine.agent.hands import hooks, leftovers
 from flexlet.engine.agent.hands.tools import Tools
 
 _LEAST_S: Final = 2
 
 
-async def stop(tools: Tools, deed: StopContainer, record: PodRecord, _: World) -> Outcome:
+async def stop(tools: Tools, deed: StopContainer, record: PodRecord, world: World) -> Outcome:
     """Done when its process is gone; a failing hook is told in the outcome and stops nothing."""
     began = tools.clock.monotonic()
     if deed.replaces:
@@ -33,6 +33,7 @@ async def stop(tools: Tools, deed: StopContainer, record: PodRecord, _: World) -
         )
     spent = int(tools.clock.monotonic() - began)
     await tools.runtime.stop_container(deed.container_id, max(_LEAST_S, deed.grace_s - spent))
+    await leftovers.end(tools, record, world, deed.container_id)
     return Done(hook_failure=failure)
 
 
