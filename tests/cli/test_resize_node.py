@@ -92,7 +92,7 @@ def conditions(**held: tuple[str, str, str]) -> Json:
     }
 
 
-LACKS = "cpu: cpu 4 more is wanted and there is room for 1"
+LACKS = "cpu: 4 more is wanted and there is room for 1"
 INFLATING = conditions(Ready=("False", "Resizing", ""), Resizing=("True", "Inflating", "balloon to memory 16Gi"))
 READY = conditions(Ready=("True", "AsWanted", ""))
 NO_ROOM = conditions(Ready=("False", "Refused", ""), Insufficient=("True", "Refused", LACKS))
@@ -120,7 +120,7 @@ def test_a_refusal_has_its_reason(kind: Api, flexlet: Command) -> None:
     with answered(kind, NO_ROOM):
         code, printed, talk = flexlet("resize", "node", "n1", "--cpu", "4", "-o", "json")
     found = json.loads(printed)
-    assert (code, talk.splitlines()[-1]) == (REFUSED, f"n1: refused (Refused): {LACKS}")
+    assert (code, talk.splitlines()[-1]) == (REFUSED, f"n1: refused: {LACKS}")
     assert (found["result"], found["reason"], found["message"]) == ("Refused", "Refused", LACKS)
     assert found["before"] == found["after"]
 
@@ -155,7 +155,7 @@ def test_a_second_wish_changes_the_first(kind: Api, flexlet: Command) -> None:
 
 
 PLAN = """\
-n1  cpu     effective 8 -> 7.5      balloon 0 -> 0.5   inflate by 500m
+n1  cpu     effective 8 -> 7.5      balloon 0 -> 0.5   inflate by 0.5
 n1  memory  effective 32Gi -> 16Gi  balloon 0 -> 16Gi  inflate by 16Gi
 """
 
@@ -165,16 +165,18 @@ def test_a_plan(kind: Api, flexlet: Command) -> None:
     del kind
     assert flexlet("resize", "node", "n1", "--cpu", "7.5", "--memory", "16Gi", "--dry-run") == (DONE, PLAN, "")
     code, printed, _ = flexlet("resize", "node", "n1", "--cpu", "4", "--dry-run")
-    assert (code, printed) == (REFUSED, "n1  cpu  effective 8  balloon 0  refused: 3 too little\n")
+    assert (code, printed) == (REFUSED, "n1  cpu  effective 8  balloon 0  refused: pods have 3 of it\n")
     code, printed, _ = flexlet("resize", "node", "n1", "--cpu", "4", "--dry-run", "-o", "json")
     plan = {
         "resource": "cpu",
-        "allocatable": 8000,
-        "balloon": 0,
-        "goal": 0,
         "verdict": "refused",
-        "amount": 0,
-        "missing": 3000,
+        "before": "8",
+        "after": "8",
+        "allocatable": "8",
+        "balloon": "0",
+        "goal": "0",
+        "amount": "0",
+        "missing": "3",
     }
     assert (code, json.loads(printed)) == (REFUSED, {"node": "n1", "plan": [plan]})
 

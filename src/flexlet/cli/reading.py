@@ -35,7 +35,16 @@ async def of_cluster(kubeconfig: str | None, ask: Callable[[Cluster], Awaitable[
 
 async def node_sizes(cluster: Cluster) -> list[NodeSizes]:
     """All nodes with what is on them."""
-    return nodes.of_nodes(await listed(cluster, NODES, Node), await listed(cluster, PODS, Pod))
+    wished = await wishes_made(cluster)
+    return nodes.of_nodes(await listed(cluster, NODES, Node), await listed(cluster, PODS, Pod), wished)
+
+
+async def wishes_made(cluster: Cluster) -> list[NodeSize]:
+    """All NodeSizes; none where the kind is not known, or not for everyone to see."""
+    try:
+        return await listed(cluster, NODE_SIZES, NodeSize)
+    except (NotFound, Forbidden):
+        return []
 
 
 async def node_details(cluster: Cluster, name: str) -> NodeDetails:

@@ -2,14 +2,16 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flexlet.api import decode
+from flexlet.api.meta import Condition, ObjectMeta
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
 from flexlet.api.quantity import Quantity
-from flexlet.core.nodesize.objects import NodeSizeSpec
+from flexlet.core.nodesize.objects import NodeSize, NodeSizeSpec, NodeSizeStatus
 from flexlet.core.sizes.nodes import of_nodes
 from flexlet.core.sizes.wishplan import AT_ONCE, forecast
 
@@ -82,3 +84,21 @@ def test_no_forecast_takes_what_pods_have(
         if one.goal > one.balloon:
             assert held <= one.effective[1]
         assert (one.missing == 0) == (one.verdict in AT_ONCE)
+
+
+@pytest.mark.parametrize(
+    ("holds", "word"),
+    [
+        ({"Ready": "AsWanted"}, ""),
+        ({"Resizing": "Inflating", "Insufficient": "Refused"}, "Inflating"),
+        ({"Insufficient": "PartiallyGranted"}, "PartiallyGranted"),
+        ({"BalloonMissing": "Missing"}, "Missing"),
+    ],
+)
+def test_a_wish_that_is_not_met_is_told_beside_the_node(holds: dict[str, str], word: str) -> None:
+    """Else a node that was refused looks as if nobody had asked."""
+    told = tuple(Condition(type=kind, status="True", reason=reason) for kind, reason in holds.items())
+    quiet = Condition(type="Drifted", status="False", reason="AsRequested")
+    wish = NodeSize(metadata=ObjectMeta(name="n1"), status=NodeSizeStatus(conditions=(*told, quiet)))
+    (found,) = of_nodes([Node(metadata=ObjectMeta(name="n1"))], [], [wish])
+    assert found.resize == word

@@ -36,12 +36,12 @@ USED, FULL = ("5", "20Gi"), ("5", "40Gi")
     [
         (LARGE, USED, both("3", "12Gi"), [("deflate by 4", True), ("deflate by 16Gi", True)]),
         (SMALL, USED, both("7", "28Gi"), [("inflate by 4", True), ("inflate by 16Gi", True)]),
-        (SMALL, FULL, both("7", "28Gi"), [("inflate by 4", True), ("refused: 8Gi too little", False)]),
+        (SMALL, FULL, both("7", "28Gi"), [("inflate by 4", True), ("refused: pods have 8Gi of it", False)]),
         (
             SMALL,
             FULL,
             both("7", "28Gi") | {"onInsufficient": "Partial"},
-            [("inflate by 4", True), ("inflate by 7680Mi, 8704Mi less than asked for", False)],
+            [("inflate by 4", True), ("inflate by 7.5Gi, 8.5Gi less than asked for", False)],
         ),
         (
             SMALL,
@@ -49,10 +49,15 @@ USED, FULL = ("5", "20Gi"), ("5", "40Gi")
             both("7", "28Gi") | {"onInsufficient": "Defer"},
             [("inflate by 4", True), ("wait until 8Gi more is free", False)],
         ),
-        (LARGE, USED, both("0", "0"), [("deflate by 6999m", True), ("deflate by 28656Mi", True)]),
+        (LARGE, USED, both("0", "0"), [("deflate by 6.999", True), ("deflate by 27.98Gi", True)]),
         (LARGE, USED, {"target": {"effective": {"cpu": "12"}}}, [("deflate by 4", True)]),
         (LARGE, USED, {"target": {"effective": {"cpu": "8"}}}, [("stays", True)]),
-        (LARGE, USED, {"target": {"effective": {"cpu": "17"}}}, [("refused: 2 too little", False)]),
+        (
+            LARGE,
+            USED,
+            {"target": {"effective": {"cpu": "17"}}},
+            [("refused: the machine has 2 too little", False)],
+        ),
         (
             LARGE,
             USED,
@@ -63,7 +68,7 @@ USED, FULL = ("5", "20Gi"), ("5", "40Gi")
             SMALL,
             USED,
             {"target": {"effective": {"cpu": "6"}}, "minEffective": {"cpu": "7"}},
-            [("refused: 1 too little", False)],
+            [("refused: minEffective keeps 1 of it", False)],
         ),
         (LARGE, USED, {}, []),
     ],

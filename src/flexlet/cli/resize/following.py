@@ -60,8 +60,7 @@ def words(outcome: Outcome) -> str:
 
 def conclude(who: str, outcome: Outcome) -> int:
     """Say how it ended, unless it is done; the exit code."""
-    if outcome.state == "Refused":
-        say(f"{who}: refused ({outcome.reason}): {outcome.message}")
-    elif outcome.state == "Failed":
-        say(f"{who}: failed ({outcome.reason}): {outcome.message}")
+    if outcome.state != "Done":
+        reason = "" if outcome.reason == outcome.state else f" ({outcome.reason})"
+        say(f"{who}: {outcome.state.lower()}{reason}: {outcome.message}")
     return CODES[outcome.state]

@@ -93,7 +93,7 @@ def _print_plan(name: str, plans: "list[Forecast]", output: str) -> int:
     from flexlet.core.sizes.words import change
 
     if output == "json":
-        print_json({"node": name, "plan": plans})
+        print_json({"node": name, "plan": [wishplan.value(one) for one in plans]})
     else:
         rows = [
             (

@@ -246,7 +246,7 @@ class Resizing:
     def _no_room(self, side: Side) -> str:
         cause = "minEffective leaves" if side.may_grow < side.room else "there is room for"
         return (
-            f"{sizes.text(side.resource, side.need)} more is wanted and {cause}"
+            f"{sizes.quantity(side.resource, side.need)} more is wanted and {cause}"
             f" {sizes.quantity(side.resource, max(0, side.free))}"
         )
 

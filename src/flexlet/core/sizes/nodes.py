@@ -10,6 +10,7 @@ from flexlet.api.node import Node
 from flexlet.api.pod import Pod, ResourceList
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.nodesize import names
+from flexlet.core.nodesize.objects import NodeSize
 from flexlet.core.resources.amounts import total
 from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.resources.statusaware import scheduler_requests
@@ -19,6 +20,8 @@ RESOURCES: Final = (CPU, MEMORY)
 GENERATION: Final = "flexlet.io/generation"
 NODE_RESIZE: Final = "NodeResize"
 _ENDED: Final = ("Succeeded", "Failed")
+_UNMET: Final = ("Resizing", "BalloonMissing", "Insufficient", "Drifted")
+"""Conditions of a NodeSize that say so, the most telling first."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,16 +62,17 @@ def is_balloon(pod: Pod) -> bool:
     return any(owner.kind in {"Node", "DaemonSet"} for owner in meta.owner_references)
 
 
-def of_nodes(nodes: Iterable[Node], pods: Iterable[Pod]) -> list[NodeSizes]:
-    """All nodes by name, each with the pods that are on it."""
+def of_nodes(nodes: Iterable[Node], pods: Iterable[Pod], wishes: Iterable[NodeSize] = ()) -> list[NodeSizes]:
+    """All nodes by name, each with the pods that are on it and with what is wished for it."""
     held: dict[str, list[Pod]] = {}
     for pod in pods:
         held.setdefault(pod.spec.node_name, []).append(pod)
-    found = [of_node(node, held.get(node.metadata.name, ())) for node in nodes]
+    wished = {size.metadata.name: size for size in wishes}
+    found = [of_node(node, held.get(node.metadata.name, ()), wished.get(node.metadata.name)) for node in nodes]
     return sorted(found, key=lambda each: each.name)
 
 
-def of_node(node: Node, pods: Iterable[Pod]) -> NodeSizes:
+def of_node(node: Node, pods: Iterable[Pod], wish: NodeSize | None = None) -> NodeSizes:
     """One node; pods that have ended take nothing."""
     living = [pod for pod in pods if pod.status.phase not in _ENDED]
     balloon = total(scheduler_requests(pod) for pod in living if is_balloon(pod))
@@ -77,7 +81,7 @@ def of_node(node: Node, pods: Iterable[Pod]) -> NodeSizes:
         name=node.metadata.name,
         status=status(node),
         generation=generation(node),
-        resize=resize(node),
+        resize=resize(node) or (unmet(wish) if wish else ""),
         resources={name: _figures(node, name, balloon, used) for name in RESOURCES},
     )
 
@@ -111,6 +115,12 @@ def resize(node: Node) -> str:
     """The reason of the condition NodeResize while it holds."""
     found = condition(node, NODE_RESIZE)
     return found.reason if found is not None and found.status == "True" else ""
+
+
+def unmet(wish: NodeSize) -> str:
+    """Why a node is not as big as was wished; empty if it is."""
+    holds = {each.type: each.reason for each in wish.status.conditions if each.status == "True"}
+    return next((holds[kind] for kind in _UNMET if kind in holds), "")
 
 
 def condition(node: Node, kind: str) -> Condition | None:

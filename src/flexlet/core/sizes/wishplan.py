@@ -4,7 +4,7 @@ The node has the last word, and pods come and go; so this is a forecast.
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from flexlet.core.nodesize import sizes
 from flexlet.core.nodesize.objects import NodeSizeSpec
 from flexlet.core.resources.amounts import as_integer
 from flexlet.core.sizes.nodes import Figures
+from flexlet.core.sizes.words import amount
 
 Verdict = Literal["stays", "deflate", "inflate", "partial", "wait", "plug", "refused"]
 AT_ONCE: tuple[Verdict, ...] = ("stays", "deflate", "inflate", "plug")
@@ -30,6 +31,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """By how much."""
     missing: int = 0
     """How much of the wish cannot be had now."""
+    holder: str = ""
+    """Who has what is missing."""
 
     @property
     def effective(self) -> tuple[int, int]:
@@ -76,11 +79,14 @@ def _beyond(seen: Forecast, short: int, spec: NodeSizeSpec) -> Forecast:
     seen = msgspec.structs.replace(seen, goal=min(seen.goal, seen.balloon))
     if spec.machine is not None and spec.via in {"Hardware", "Auto"}:
         return msgspec.structs.replace(seen, verdict="plug", amount=short)
-    return msgspec.structs.replace(seen, verdict="refused", missing=short)
+    return msgspec.structs.replace(seen, verdict="refused", missing=short, holder="the machine has {} too little")
 
 
 def _inflated(seen: Forecast, need: int, *, room: int, may: int, spec: NodeSizeSpec) -> Forecast:
     free = min(room, may)
+    seen = msgspec.structs.replace(
+        seen, holder="pods have {} of it" if room <= may else "minEffective keeps {} of it"
+    )
     if spec.on_insufficient == "Partial":
         grant = min(need, room - sizes.CRITICAL_RESERVE[seen.resource], may)
         if grant < min(need, sizes.GRAIN[seen.resource]):
@@ -98,10 +104,18 @@ def _unchanged(seen: Forecast, verdict: Verdict, missing: int) -> Forecast:
     return msgspec.structs.replace(seen, verdict=verdict, goal=seen.balloon, missing=missing)
 
 
+def value(seen: Forecast) -> dict[str, Any]:
+    """For programs: amounts as Kubernetes writes them."""
+    before, after = (sizes.quantity(seen.resource, each) for each in seen.effective)
+    figures = {key: getattr(seen, key) for key in ("allocatable", "balloon", "goal", "amount", "missing")}
+    written = {key: sizes.quantity(seen.resource, each) for key, each in figures.items()}
+    return {"resource": seen.resource, "verdict": seen.verdict, "before": before, "after": after, **written}
+
+
 def words(seen: Forecast) -> str:
     """``deflate by 4``; what is missing, if it would not be done at once."""
-    lacks = sizes.quantity(seen.resource, seen.missing)
-    by = sizes.quantity(seen.resource, seen.amount)
+    lacks = amount(seen.resource, sizes.quantity(seen.resource, seen.missing))
+    by = amount(seen.resource, sizes.quantity(seen.resource, seen.amount))
     match seen.verdict:
         case "stays":
             return "stays"
@@ -114,4 +128,4 @@ def words(seen: Forecast) -> str:
         case "wait":
             return f"wait until {lacks} more is free"
         case "refused":
-            return f"refused: {lacks} too little"
+            return f"refused: {seen.holder.format(lacks)}"
