@@ -1,135 +1,119 @@
-"""A thousand NodeSizes on hollow nodes: what their controller costs.
+"""A thousand NodeSizes on a thousand hollow nodes: what their controller costs as a process of its own.
 
-Time is simulated, so nothing waits for a clock; CPU time is real, and only that of the controller's own thoughts
-is counted.
+Three processes: ``flexlet server``, this one with the hollow nodes, and ``flexlet controllers``, which alone is
+measured. Everything goes over HTTPS, as in any cluster. CPU is what the kernel has charged it with.
 """
 
 import asyncio
 import contextlib
-import gc
+import os
+import subprocess
+import sys
 import time
-import tracemalloc
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
-from flexlet.apiserver.housekeeping.crds import Definitions
-from flexlet.apps import nodesize
-from flexlet.core.hollow.fleet import Fleet
-from flexlet.core.hollow.machine import Machine
-from flexlet.core.nodesize import names
-from flexlet.core.nodesize.decider import NodeSizeDecider
-from flexlet.core.observations import Observation, Seen
-from flexlet.core.refs import NODES, PODS
-from flexlet.engine.executor import Executor
-from flexlet.engine.feed import Feed
-from flexlet.engine.loop import Decider, Loop
-from flexlet.engine.recorder import Recorder
-from flexlet.ports.cluster import Ref
-from flexlet.testing.cluster import SimCluster, serving
-from flexlet.testing.simtime import SimClock
-from flexlet.testing.simtime import run as simulate
+from bench import controlplane
+from bench.apiserver import flexlet
+from bench.sizedfleet import Sizes, hollow_nodes
+from flexlet.adapters.kube import kubeconfig as kube
+from flexlet.adapters.kube.client import HttpCluster
+from flexlet.apps import nodesize, vms
 
-COUNT: Final = 1000
-_SIZES: Final = Ref(*names.NODE_SIZES)
+Figure = tuple[str, float, str]
+
+COUNT: Final = int(os.environ.get("BENCH_NODE_SIZES", "1000"))
+IDLE_S: Final = 60.0
+SINGLE: Final = 20
+_TICK: Final = os.sysconf("SC_CLK_TCK")
 
 
-class Clocked(NodeSizeDecider):
-    """Counts the CPU time of its own thoughts."""
+class Process:
+    """``flexlet controllers`` as the kernel sees it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.cpu_s = 0.0
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
 
-    def fold(self, observation: Observation) -> None:
-        """As ever."""
-        began = time.process_time()
-        super().fold(observation)
-        self.cpu_s += time.process_time() - began
+    def cpu_s(self) -> float:
+        """Seconds of CPU so far, those of its system calls included."""
+        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
 
-    def decide(self, now: float) -> Any:
-        """As ever."""
-        began = time.process_time()
-        plan = super().decide(now)
-        self.cpu_s += time.process_time() - began
-        return plan
+    def resident(self) -> float:
+        """Resident memory in MB."""
+        return controlplane.resident(self._pid) / 1e6
 
 
-def run() -> list[tuple[str, float, str]]:
-    """Make them, resize them, and leave them alone."""
-    return simulate(_story())
+def run() -> list[Figure]:
+    """Start them, size all nodes, leave them alone, resize them all and some one by one."""
+    with flexlet("server") as (kubeconfig, _, _):
+        return asyncio.run(_measured(kubeconfig))
 
 
-async def _story() -> list[tuple[str, float, str]]:
-    async with _cluster() as sim:
-        for index in range(COUNT):
-            await sim.cluster.create(_SIZES, "", _size(f"n{index}", "8"))
-        decider = Clocked()
-        loop = asyncio.create_task(_loop(sim, decider, (names.NODE_SIZES, NODES, PODS)).run())
-        await sim.clock.sleep(60)
-        made_s = decider.cpu_s
-        for index in range(COUNT):
-            await sim.cluster.patch(_SIZES, "", f"n{index}", {"spec": {"target": {"effective": {"cpu": "4"}}}})
-        await sim.clock.sleep(60)
-        resized_s = decider.cpu_s - made_s
-        await sim.clock.sleep(600)
-        idle_s = decider.cpu_s - made_s - resized_s
-        await _ended(loop)
-        used = await _picture(sim)
-        granted = decider.tally.resizes["Inflate", "granted"]
+async def _measured(kubeconfig: Path) -> list[Figure]:
+    async with HttpCluster(kube.load(kubeconfig), "flexlet-bench") as cluster:
+        await nodesize.install(cluster)
+        await vms.install(cluster)
+        async with hollow_nodes(cluster, COUNT), Sizes(cluster, COUNT) as sizes:
+            async with _controllers(kubeconfig) as process:
+                await asyncio.sleep(5)
+                empty = process.resident()
+            _say(f"{COUNT} nodes are registered")
+            await sizes.create("8")
+            begin = time.monotonic()
+            async with _controllers(kubeconfig) as process:
+                return [
+                    ("memory without NodeSizes", empty, "MB"),
+                    *await _made(sizes, process, begin),
+                    *await _idle(process),
+                    *await _resized(sizes, process),
+                    ("memory at last", process.resident(), "MB"),
+                ]
+
+
+async def _made(sizes: Sizes, process: Process, begin: float) -> list[Figure]:
+    """From the start of the process to the last balloon."""
+    await sizes.all_have("8")
     return [
-        (f"inflates granted with {COUNT} NodeSizes", granted, ""),
-        ("CPU time of a resize", resized_s / COUNT * 1000, "ms"),
-        ("CPU time in 10 idle minutes", idle_s, "s"),
-        ("memory of the controller's picture", used / COUNT / 1024, "KiB per node"),
+        (f"{COUNT} NodeSizes: from start to all Ready", time.monotonic() - begin, "s"),
+        ("CPU of that, per node", 1000 * process.cpu_s() / COUNT, "ms"),
+        (f"memory with {COUNT} NodeSizes", process.resident(), "MB"),
     ]
 
 
-def _size(name: str, cpu: str) -> dict[str, Any]:
-    target = {"effective": {"cpu": cpu, "memory": "32Gi"}}
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "metadata": {"name": name},
-        "spec": {"target": target},
-    }
+async def _idle(process: Process) -> list[Figure]:
+    await asyncio.sleep(10)
+    _say(f"nothing happens for {IDLE_S:g} s")
+    before = process.cpu_s()
+    await asyncio.sleep(IDLE_S)
+    return [("CPU in an idle minute", process.cpu_s() - before, "s")]
 
 
-async def _picture(sim: SimCluster) -> int:
-    """The memory of all that a controller knows, measured on one that has just listed everything."""
-    listed = [(ref, await sim.cluster.list(Ref(*ref))) for ref in (names.NODE_SIZES, NODES, PODS)]
-    gc.collect()
-    tracemalloc.start()
-    decider = NodeSizeDecider()
-    for ref, listing in listed:
-        for raw in listing.items:
-            decider.fold(Seen(ref, raw))
-    gc.collect()
-    used, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return used
+async def _resized(sizes: Sizes, process: Process) -> list[Figure]:
+    """All at once, which is about throughput; and one by one, which is about patience."""
+    before, begin = process.cpu_s(), time.monotonic()
+    await sizes.retarget("4")
+    await sizes.all_have("4")
+    wall, used = time.monotonic() - begin, process.cpu_s() - before
+    waits = sorted([await sizes.one(index, "6") for index in range(SINGLE)])
+    return [
+        (f"{COUNT} resizes at once: until all Ready", wall, "s"),
+        ("CPU of a resize", 1000 * used / COUNT, "ms"),
+        ("one resize, all others idle: p50", 1000 * waits[len(waits) // 2], "ms"),
+    ]
 
 
 @contextlib.asynccontextmanager
-async def _cluster() -> AsyncIterator[SimCluster]:
-    """An API server with hollow nodes."""
-    clock = SimClock()
-    async with serving(clock) as sim:
-        definitions = Definitions(sim.rest, sim.cluster, clock)
-        await definitions.load()
-        await nodesize.install(sim.cluster)
-        fleet = Fleet(tuple(f"n{index}" for index in range(COUNT)), Machine(cpus=16, memory=64 * 1024**3), "bench")
-        nodes = asyncio.create_task(_loop(sim, fleet, (NODES, PODS)).run())
-        await clock.sleep(5)
-        yield sim
-        await _ended(nodes)
+async def _controllers(kubeconfig: Path) -> AsyncIterator[Process]:
+    command = [sys.executable, "-m", "flexlet", "controllers", "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:  # noqa: ASYNC220 it is measured, not awaited
+        try:
+            yield Process(process.pid)
+        finally:
+            process.terminate()
+            await asyncio.to_thread(process.wait, 60)
 
 
-def _loop(sim: SimCluster, decider: Decider, follows: tuple[tuple[str, str, str], ...]) -> Loop:
-    feeds = [Feed(sim.cluster, sim.clock, Ref(*ref)) for ref in follows]
-    return Loop(decider, feeds, Executor(sim.cluster, Recorder(sim.cluster, sim.clock)), sim.clock)
-
-
-async def _ended(task: "asyncio.Task[None]") -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+def _say(text: str) -> None:
+    print(f"  {text}", file=sys.stderr)

@@ -17,7 +17,7 @@ from flexlet.apps.controllers import Part, Wiring
 from flexlet.apps.installing import installed
 from flexlet.core import refs
 from flexlet.core.nodesize import exposition, names, sights
-from flexlet.core.nodesize.autoscaler import AutoscalerDecider
+from flexlet.core.nodesize.autoscaler import AutoscalerDecider, ScalerSettings
 from flexlet.core.nodesize.decider import NodeSizeDecider
 from flexlet.core.nodesize.settings import ClusterFacts, Settings
 from flexlet.core.nodesize.tally import Tally
@@ -46,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings = Settings()
     cluster: ClusterFacts = ClusterFacts()
     autoscale: bool = False
+    scaling: ScalerSettings = msgspec.field(default_factory=ScalerSettings)
     lease_namespace: str = ""
     """Where the lease of the leader lies; empty: lead without asking."""
     identity: str = ""
@@ -62,7 +63,7 @@ def add_nodesizes(
     loop = wiring.add(decider, FOLLOWS, pace_s=0.0)
     if chosen.autoscale:
         follows = (*FOLLOWS, refs.NAMESPACES)
-        wiring.add(AutoscalerDecider(), follows)
+        wiring.add(AutoscalerDecider(chosen.scaling), follows)
     return [
         MachineKeeper(decider, opening or open_qmp, clock, loop.wake),
         Configurations(decider, cluster, clock, loop.wake),
