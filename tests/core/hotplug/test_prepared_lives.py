@@ -5,7 +5,7 @@ from typing import Any, Final
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.hotplug import nodes
-from tests.core.hotplug.test_prepared import FULL, Node, moved
+from tests.core.hotplug.shrinking import FULL, Node, moved
 
 from flexlet.core.hotplug import prepared
 from flexlet.core.hotplug.preparing import Evict, Prepared, TakeOffline

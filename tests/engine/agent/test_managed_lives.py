@@ -13,11 +13,12 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.agent.happenings import Crash, Refuse, Wait, die, picked, refuse, refusing, waiting
-from tests.engine.agent.test_managers import GIB, STATIC, cpus
+from tests.engine.agent.managed import STATIC, cpus
 from tests.engine.agent.world import World, amounts, is_ready, world
 
 from flexlet.adapters.sim.processes import KILL
 from flexlet.api.cpuset import CpuSet
+from flexlet.api.units import GIB
 from flexlet.core.managers.files import texts
 from flexlet.testing import NodeOptions, idle, run
 

@@ -5,9 +5,10 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from tests.engine.agent.test_managers import GIB, book, is_failed
+from tests.engine.agent.managed import book, is_failed
 from tests.engine.agent.world import World, amounts, is_ready, world
 
+from flexlet.api.units import GIB
 from flexlet.testing import NodeOptions, run
 
 Json = dict[str, Any]

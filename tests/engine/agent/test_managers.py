@@ -2,11 +2,12 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import pytest
-from tests.engine.agent.test_crashes import Story, every_death
+from tests.engine.agent.deaths import Story, every_death
+from tests.engine.agent.managed import G1, G2, NODE, SHARED, STATIC, book, cpus, is_failed, settled, told
 from tests.engine.agent.world import World, amounts, is_gone, is_ready, pod, world
 
 from flexlet.api.cpuset import CpuSet
@@ -14,47 +15,7 @@ from flexlet.core.managers.cpu import files as cpu_files
 from flexlet.core.managers.files import CPU_FILE
 from flexlet.core.managers.state import CpuState
 from flexlet.errors import ConfigError, HostError, RuntimeFault
-from flexlet.testing import NodeOptions, idle, run
-
-Json = dict[str, Any]
-
-STATIC: Final = {
-    "cpuManagerPolicy": "static",
-    "kubeReserved": {"cpu": "500m", "memory": "512Mi"},
-    "systemReserved": {"cpu": "500m", "memory": "512Mi"},
-    "evictionHard": {"memory.available": "100Mi"},
-}
-GIB: Final = 1 << 30
-NODE: Final = NodeOptions(cpus="0-3", memory=8 * GIB, config=STATIC)
-G1: Final = amounts("1,64Mi", "1,64Mi")
-G2: Final = amounts("2,64Mi", "2,64Mi")
-SHARED: Final = amounts("50m,32Mi", "200m,64Mi")
-
-
-def cpus(there: World, uid: str) -> dict[str, tuple[str, str]]:
-    """Of each container of a pod: the CPUs it shall run on, and how much time it may have on them."""
-    found = there.node.pod_cgroups(uid)
-    return {name: (each["cpuset.cpus"], each["cpu.max"]) for name, each in found.items()}
-
-
-def book(there: World) -> tuple[str, Json]:
-    """The shared CPUs and the others by pod, as the state file has them."""
-    found = msgspec.json.decode(there.node.checkpoints.files[CPU_FILE])
-    return found["defaultCpuSet"], found.get("entries", {})
-
-
-def is_failed(found: Json | None) -> bool:
-    return found is not None and found["status"]["phase"] == "Failed"
-
-
-async def settled(seconds: float = 3.0) -> None:
-    await asyncio.sleep(seconds)
-    await idle()
-
-
-async def _told(there: World, name: str) -> list[tuple[str, str, str]]:
-    found = await there.cluster.events()
-    return [(e["type"], e["reason"], e["message"]) for e in found if e["involvedObject"]["name"] == name]
+from flexlet.testing import run
 
 
 async def _live(directory: Path) -> None:
@@ -82,7 +43,7 @@ async def _live(directory: Path) -> None:
         text = f"Allocate failed due to {why}, which is unexpected"
         status = refused["status"]
         assert (status["reason"], status["message"]) == ("UnexpectedAdmissionError", f"Pod was rejected: {text}")
-        assert await _told(there, "more") == [("Warning", "UnexpectedAdmissionError", text)]
+        assert await told(there, "more") == [("Warning", "UnexpectedAdmissionError", text)]
         assert book(there) == ("0,3", {own: {"a": "1-2"}})
         await there.cluster.delete("own")
         await there.until("own", is_gone)
@@ -93,9 +54,6 @@ async def _live(directory: Path) -> None:
 
 def test_whole_cpus_are_taken_from_the_shared_ones_and_given_back(tmp_path: Path) -> None:
     run(_live(tmp_path))
-
-
-# Deaths
 
 
 async def _begin(there: World, name: str) -> None:
@@ -194,9 +152,6 @@ def test_a_kubelets_file_is_taken_over(tmp_path: Path) -> None:
     run(_taken_over(tmp_path))
 
 
-# The machine and the operator change their minds
-
-
 async def _unplugged(directory: Path) -> None:
     async with world(directory, NODE) as there:
         own = await there.create("own", {"a": G2})
@@ -209,7 +164,7 @@ async def _unplugged(directory: Path) -> None:
         await settled()
         assert (cpus(there, own)["a"][0], cpus(there, shared)["a"][0]) == ("1,3", "0")
         assert book(there) == ("0", {own: {"a": "1,3"}})
-        assert ("Normal", "ExclusiveCPUsReassigned", REASSIGNED) in await _told(there, "own")
+        assert ("Normal", "ExclusiveCPUsReassigned", REASSIGNED) in await told(there, "own")
 
 
 REASSIGNED: Final = "Container a: exclusive CPUs 1-2→1,3"
@@ -328,7 +283,7 @@ async def _impossible(directory: Path) -> None:
         pass
 
 
-def test_settings_that_cannot_work_here_are_told_at_once(tmp_path: Path) -> None:
+def test_settings_that_cannot_work_here_aretold_at_once(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as failed:
         run(_impossible(tmp_path))
     (error,) = failed.value.exceptions
