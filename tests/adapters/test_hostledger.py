@@ -93,7 +93,7 @@ def granted(path: Path) -> int:
 
 
 def test_processes_that_are_killed_leave_a_ledger_that_others_go_on_with(tmp_path: Path) -> None:
-    """Two agents, one of which dies without a word again and again: never more than there is, never half a file."""
+    """Two agents, one of which dies again and again: never more than there is, never half a file."""
     path = tmp_path / "ledger.json"
     sums: list[int] = []
     with claiming(path, "steady") as steady:
