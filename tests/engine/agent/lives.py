@@ -17,9 +17,11 @@ from tests.scenarios.agent_resize.e2e import promises
 from tests.scenarios.agent_resize.e2e.bench import Seen, patch
 from tests.scenarios.agent_resize.e2e.cases import Case, Sizes
 
+from flexlet.adapters.sim import losing
 from flexlet.adapters.sim.trouble import DEEDS, Call
 from flexlet.api.status import ApiError
 from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.runtime.shown import EXITED, RUNNING, UNKNOWN
 from flexlet.testing import NodeOptions
 from flexlet.testing.host import GIB
 
@@ -72,7 +74,15 @@ class Away(msgspec.Struct, frozen=True, tag=True):
     seconds: float
 
 
-Happening = Create | Resize | Delete | Crash | Die | Resized | Refuse | Away | Wait
+class Lose(msgspec.Struct, frozen=True, tag=True):
+    """The runtime is started again, and loses something of a pod that runs on, or finds everything again."""
+
+    which: int
+    what: str
+
+
+Happening = Create | Resize | Delete | Crash | Die | Resized | Refuse | Away | Lose | Wait
+LOSSES: Final = ("sandbox", EXITED, UNKNOWN, "")
 METHODS: Final = (
     "run_sandbox",
     "create_container",
@@ -108,6 +118,7 @@ happenings: Final[st.SearchStrategy[Happening]] = st.one_of(
     st.builds(Resized, st.integers(1, 4)),
     refusing(METHODS, 3),
     st.builds(Away, st.sampled_from((1.0, 30.0))),
+    st.builds(Lose, _whiches, st.sampled_from(LOSSES)),
     waiting(0.0, 0.5, 3.0, 15.0, 60.0),
 )
 
@@ -140,6 +151,9 @@ class Life:
                 refuse(self.there.node, what)
             case Away():
                 await self._go_away(what.seconds)
+            case Lose():
+                self._lose(what)
+                await self._go_away(1.0)
             case Wait():
                 await asyncio.sleep(what.seconds)
 
@@ -184,6 +198,15 @@ class Life:
         await asyncio.sleep(seconds)
         runtime.is_away = False
 
+    def _lose(self, what: Lose) -> None:
+        name, containerd = picked(self.wanted, what.which), self.there.node.sim.containerd
+        if not what.what:
+            losing.find_again(containerd)
+        elif name is not None and what.what == "sandbox":
+            losing.lose_sandboxes(containerd, self.uids[name])
+        elif name is not None:
+            losing.lose_containers(containerd, self.uids[name], what.what)
+
     def _size(self, cpus: int) -> None:
         self.there.node.host.cpus = "0" if cpus == 1 else f"0-{cpus - 1}"
 
@@ -219,7 +242,7 @@ class Life:
         running = [
             (each.sandbox.config.uid, each.config.name)
             for each in containerd.containers.values()
-            if each.state == "RUNNING"
+            if each.state == RUNNING or each.pid in containerd.kernel.machine.processes
         ]
         wrong |= {f"twice: {each}": each for each in running if running.count(each) > 1}
         known = {each.sandbox.config.uid for each in containerd.containers.values()}
