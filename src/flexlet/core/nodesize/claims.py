@@ -100,7 +100,7 @@ def _insufficient(scene: Scene, found: Findings, progress: Iterable[Progress]) -
     machine = _unwilling(found) if is_lacking else ""
     texts = [f"{r.resource}: {r.message}" for r in bad]
     texts += [
-        f"{r}: the machine has {sizes.quantity(r, amount)} too little"
+        f"{r}: the machine has {sizes.quantity(r, amount - sizes.FLOOR[r])} too little"
         for r, amount in found.short.items()
         if amount
     ]
