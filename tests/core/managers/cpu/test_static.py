@@ -1,5 +1,6 @@
 import msgspec
-from tests.core.managers.cpu.grounds import book, cpus, ground, machine, placed, pod, shown
+import pytest
+from tests.core.managers.cpu.grounds import book, cpus, ground, machine, only, placed, pod, shown
 
 from flexlet.core.managers.cpu.ground import Ground
 from flexlet.core.managers.cpu.static import fresh, place, pool, release
@@ -52,10 +53,15 @@ def test_a_sidecar_leaves_nothing() -> None:
     }
 
 
-def test_init_cpus_count_as_free_cores() -> None:
-    """Six of eight CPUs are with the init container; the next one needs the same six."""
+def test_init_cpus_do_not_count_as_free_cores() -> None:
+    """Six of eight CPUs are with the init container; the next one may not even have two of them, as upstream."""
     floor = ground(machine(4, 2), "full-pcpus-only", reserve=2)
-    assert shown(book(floor, pod("p", 6, init=(6,))))["p/c0"] == "1-3,5-7"
+    assert placed(fresh(floor), floor, pod("p", 2, init=(6,))) == Refusal(
+        "SMTAlignmentError",
+        "SMT Alignment Error: not enough free physical CPUs: "
+        "available physical CPUs = 0, requested CPUs = 2, CPUs per core = 2",
+    )
+    assert shown(book(floor, pod("p", 2, init=(4,))))["p/c0"] == "1,5"
 
 
 def test_a_hint_is_followed_first() -> None:
@@ -70,13 +76,14 @@ def test_a_hint_is_followed_first() -> None:
     assert wide.cpus_of("p", "c0") == cpus("1,4-7,9,12-15")
 
 
-def test_a_hint_does_not_break_cores() -> None:
-    """On node 0 half a core is free; upstream would take it for a pod of whole cores."""
-    floor = ground(machine(2, 2, 2), "full-pcpus-only", named="0")
+@pytest.mark.parametrize(("online", "given"), [("0-7", "1-2,4-5"), ("0-6", "1-2,5-6")])
+def test_a_hint_goes_before_whole_cores_unless_half_a_core_is_offline(online: str, given: str) -> None:
+    """On node 0 half a core is free, beside a reserved thread; upstream takes it for a pod of whole cores."""
+    floor = ground(only(machine(2, 2, 2), cpus(online)), "full-pcpus-only", named="0")
     claim = pod("p", 4)
     after = place(fresh(floor), floor, claim, claim.containers[0], Hint(cpus("0")))
     assert isinstance(after, CpuState)
-    assert after.cpus_of("p", "c0") == cpus("1-2,5-6")
+    assert after.cpus_of("p", "c0") == cpus(given)
 
 
 def test_a_hint_goes_by_socket_if_alignment_does() -> None:

@@ -99,9 +99,11 @@ def _whole_units(topology: Topology, pick: Pick, level: Level) -> Pick:
 
 
 def _caches(topology: Topology, pick: Pick) -> Pick:
-    """Whole caches while they are needed, then one cache that has exactly the rest."""
+    """Whole caches while as much is needed as a cache has on average, then one cache that has exactly the rest."""
+    usual = len(topology.cpus) // len(topology.caches)
     for name in by_fullness(topology, "cache", pick.free):
-        pick = _whole_units(topology, pick, "cache")
+        if pick.need >= usual:
+            pick = _whole_units(topology, pick, "cache")
         if pick.need > 0:
             pick = _part_of_cache(topology, pick, name)
         if pick.need < 1:

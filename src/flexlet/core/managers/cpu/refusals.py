@@ -14,6 +14,12 @@ def not_enough(requested: int, available: int) -> Refusal:
     return Refusal(UNEXPECTED, f"Allocate failed due to {why}, which is unexpected")
 
 
+def miscounted(missing: int) -> Refusal:
+    """CPUs were to be taken evenly, and the nodes that were chosen for it have too few."""
+    why = f"accounting error, not enough CPUs allocated, remaining: {missing}"
+    return Refusal(UNEXPECTED, f"Allocate failed due to {why}, which is unexpected")
+
+
 def not_whole_cores(requested: int, threads: int) -> Refusal:
     """Whole cores are the rule, and the request is not a number of whole cores."""
     message = f"SMT Alignment Error: requested {requested} cpus not multiple cpus per core = {threads}"

@@ -1,8 +1,7 @@
 """The static policy: who gets CPUs of its own, and which.
 
 A container that asks for a whole number of CPUs in a Guaranteed pod gets them for itself; they leave the shared
-set. Two departures from upstream: a container that has its CPUs already is left alone before anything is checked,
-and CPUs that an init container leaves behind count as free where whole cores are the rule.
+set. One departure from upstream: a container that has its CPUs already is left alone before anything is checked.
 """
 
 import msgspec
@@ -26,9 +25,10 @@ def reserved(ground: Ground) -> CpuSet:
         return wanted
     chosen = take(ground, ground.online, ground.reserved_count)
     if isinstance(chosen, Refusal):
+        # The kubelet names what it got, which is nothing.
         raise ConfigError(
             "[cpumanager] unable to reserve the required amount of CPUs "
-            f"(size of {ground.online} did not equal {ground.reserved_count})"
+            f"(size of  did not equal {ground.reserved_count})"
         )
     return chosen
 
@@ -52,10 +52,11 @@ def place(
     known = state.cpus_of(pod.uid, container.name) is not None
     if not ground.settings.pins_cpus or not container.cpus or known:
         return state
-    free = available(state, ground) | reusable(state, pod, container)
+    free = available(state, ground)
+    # What an init container leaves behind is used again, but does not count where whole cores are the rule.
     refusal = unaligned(ground, free, state.reserved, container.cpus)
     nodes = None if hint is None else hint.nodes
-    chosen = refusal or take_near(ground, free, container.cpus, nodes)
+    chosen = refusal or take_near(ground, free | reusable(state, pod, container), container.cpus, nodes)
     return chosen if isinstance(chosen, Refusal) else _given(state, pod.uid, container.name, chosen)
 
 

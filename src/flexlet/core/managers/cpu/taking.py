@@ -26,9 +26,14 @@ def take(ground: Ground, available: CpuSet, need: int) -> CpuSet | Refusal:
 
 
 def take_near(ground: Ground, available: CpuSet, need: int, nodes: Iterable[int] | None) -> CpuSet | Refusal:
-    """As many as possible on these NUMA nodes and the rest from anywhere; whole cores if those are the rule."""
+    """As many as possible on these NUMA nodes and the rest from anywhere.
+
+    Where whole cores are the rule and half of one is offline, never the other half. With all threads online the
+    choice is upstream's, which may begin a core beside a reserved thread if the hinted nodes have too little.
+    """
     chosen = _near(ground, available, need, nodes)
-    if isinstance(chosen, Refusal) or not ground.whole_cores or is_whole(ground, chosen):
+    guarded = ground.whole_cores and not ground.topology.is_even
+    if isinstance(chosen, Refusal) or not guarded or is_whole(ground, chosen):
         return chosen
     return _near(ground, ground.topology.in_whole_cores(available), need, nodes)
 
@@ -45,7 +50,9 @@ def unaligned(ground: Ground, available: CpuSet, reserved: CpuSet, need: int) ->
     threads = ground.topology.threads
     if need % threads:
         return not_whole_cores(need, threads)
-    free = ground.topology.in_whole_cores(available - ground.topology.with_siblings(reserved))
+    free = available - ground.topology.with_siblings(reserved)
+    if not ground.topology.is_even:
+        free = ground.topology.in_whole_cores(free)
     return not_enough_cores(need, len(free), threads) if need > len(free) else None
 
 

@@ -54,6 +54,11 @@ class Topology(msgspec.Struct, frozen=True, dict=True):
         """How many threads a core has that is whole."""
         return max((len(core) for core in self.cores.values()), default=1)
 
+    @functools.cached_property
+    def is_even(self) -> bool:
+        """Whether all cores have as many threads, as they have unless one is offline."""
+        return all(len(core) == self.threads for core in self.cores.values())
+
     @property
     def node_first(self) -> bool:
         """Whether whole NUMA nodes are tried before whole sockets: the larger unit of the two comes first."""

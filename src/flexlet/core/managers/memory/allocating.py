@@ -65,13 +65,13 @@ def _chosen(
         if wider is None or wider.nodes is None:
             return _NO_EXTENSION
         return _NO_PREFERRED_EXTENSION if best.preferred and not wider.preferred else wider.nodes.ids
-    return best.nodes.ids if tables.is_open(state.nodes, best.nodes.ids) else _MIXED
+    # A hint of one node is not asked whether that node is in a group.
+    may = len(best.nodes) == 1 or tables.is_open(state.nodes, best.nodes.ids)
+    return best.nodes.ids if may else _MIXED
 
 
 def _will_do(state: MemoryState, nodes: CpuSet, container: ContainerClaim) -> bool:
-    """Whether these have enough; one node of a group never does, which upstream forgets to ask."""
-    if len(nodes) == 1 and not tables.is_open(state.nodes, nodes.ids):
-        return False
+    """Whether these have enough, without what init containers leave behind."""
     return all(tables.free(state.nodes, nodes, kind) >= wanted for kind, wanted in container.memory.items())
 
 

@@ -72,7 +72,11 @@ def spare(state: MemoryState, claim: PodClaim) -> dict[tuple[tuple[int, ...], st
 
 
 def pod_request(claim: PodClaim) -> dict[str, int]:
-    """The most that a pod needs at one time: all that stay together, or one that starts beside those before it."""
+    """The most that a pod needs at one time: all that stay together, or one that starts beside those before it.
+
+    Kinds of memory that only init containers and sidecars ask for are left out, as upstream does.
+    """
+    kinds = {kind for container in claim.containers if container.kind == "container" for kind in container.memory}
     staying: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in claim.containers:
@@ -82,4 +86,4 @@ def pod_request(claim: PodClaim) -> dict[str, int]:
                 starting[kind] = max(starting.get(kind, 0), together)
             else:
                 staying[kind] = together
-    return {kind: max(wanted, starting.get(kind, 0)) for kind, wanted in staying.items()}
+    return {kind: max(staying[kind], starting.get(kind, 0)) for kind in staying if kind in kinds}

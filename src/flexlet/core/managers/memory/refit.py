@@ -97,7 +97,7 @@ def _settle(
         held = state.entries.get(claim.uid, {})
         settled[claim.uid] = {}
         for name, blocks in held.items():
-            if fits(nodes, blocks):
+            if holds(nodes, blocks):
                 nodes = _taken(nodes, blocks)
                 settled[claim.uid][name] = blocks
         rest = {name: blocks for name, blocks in held.items() if name not in settled[claim.uid]}
@@ -136,13 +136,15 @@ def _elsewhere(nodes: Nodes, room: Room, blocks: Sequence[Block]) -> tuple[Block
 
 
 def fits(nodes: Nodes, blocks: Sequence[Block]) -> bool:
-    """Whether these can be booked in full where they are."""
+    """Whether these can be booked in full where they were, beside others who came in the meantime."""
+    return holds(nodes, blocks) and all(tables.is_open(nodes, block.nodes) for block in blocks)
+
+
+def holds(nodes: Nodes, blocks: Sequence[Block]) -> bool:
+    """Whether there is room for these where they are; that they may be there was decided long ago."""
     if any(node not in nodes for block in blocks for node in block.nodes):
         return False
-    return all(
-        tables.is_open(nodes, block.nodes) and tables.free(nodes, block.nodes, block.type) >= block.size
-        for block in blocks
-    )
+    return all(tables.free(nodes, block.nodes, block.type) >= block.size for block in blocks)
 
 
 def replayed(empty: Nodes, entries: Blocks, holders: Sequence[PodClaim]) -> Nodes:

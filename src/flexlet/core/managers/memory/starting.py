@@ -1,20 +1,22 @@
 """The memory manager's book of a node that starts.
 
 The kubelet compares its file with the machine byte for byte, and does not start if anything differs; memory
-differs after a mere reboot. Here whatever differs is mended, and said.
+differs after a mere reboot. Here whatever differs is mended, and said; what matches goes on as it is.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from flexlet.core.machine.machine import Machine
 from flexlet.core.managers.claims import PodClaim
 from flexlet.core.managers.memory import reserving, tables
-from flexlet.core.managers.memory.refit import Refit, Room, refit
+from flexlet.core.managers.memory.allocating import release
+from flexlet.core.managers.memory.refit import Refit, Room, refit, replayed
 from flexlet.core.managers.memory.tables import Nodes
 from flexlet.core.managers.settings import ManagerSettings
-from flexlet.core.managers.state import MemoryState, MemoryTable
+from flexlet.core.managers.state import Block, MemoryState, MemoryTable
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +52,45 @@ def restore(
     if not settings.pins_memory:
         return Begun(state=MemoryState(policy=found.policy))
     empty = tables.empty(machine, reserving.found(settings, machine, found.nodes))
+    if _is_sound(found, empty):
+        return Begun(state=_without_strangers(found, holders))
     done = refit(found, empty, room, holders, safe)
     return Begun(state=done.state, repairs=(*_problems(found, empty), *_mended(done)))
+
+
+def _is_sound(found: MemoryState, empty: Nodes) -> bool:
+    """Whether the kubelet would go on with this book as it is: what it holds adds up to what its entries say."""
+    gone = any(node not in empty for block in _blocks(found) for node in block.nodes)
+    return not gone and _summed(found.nodes) == _summed(replayed(empty, found.entries, ()))
+
+
+def _blocks(found: MemoryState) -> Iterator[Block]:
+    return (block for held in found.entries.values() for blocks in held.values() for block in blocks)
+
+
+def _summed(nodes: Nodes) -> dict[int, tuple[int, tuple[int, ...], dict[str, tuple[int, ...]]]]:
+    """Each node; who gave how much within a group depends on the order and does not count."""
+    return {
+        node: (
+            state.assignments,
+            state.cells,
+            {
+                kind: (
+                    *_size(table),
+                    tables.free(nodes, state.cells, kind),
+                    tables.taken(nodes, state.cells, kind),
+                )
+                for kind, table in state.tables.items()
+            },
+        )
+        for node, state in nodes.items()
+    }
+
+
+def _without_strangers(found: MemoryState, holders: Sequence[PodClaim]) -> MemoryState:
+    known = {claim.uid for claim in holders}
+    strangers = [uid for uid in dict.fromkeys((*found.entries, *found.pod_entries)) if uid not in known]
+    return functools.reduce(release, strangers, found)
 
 
 def _problems(found: MemoryState, empty: Nodes) -> list[str]:
