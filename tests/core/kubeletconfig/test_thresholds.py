@@ -56,11 +56,15 @@ def test_percentages_are_single_precision() -> None:
             ["evictionHard.memory.available: 'x%': this is no percentage"],
         ),
         (
+            {"evictionHard": {"memory.available": "5 %"}},
+            ["evictionHard.memory.available: '5 %': this is no percentage"],
+        ),
+        (
             {"evictionHard": {"memory.available": "0"}},
             ["evictionHard.memory.available: '0': it must be positive; to switch the threshold off, set 0%"],
         ),
         (
-            {"evictionSoft": {"memory.available": "1Gi"}},
+            {"evictionSoft": {"memory.available": "1Gi", "pid.available": "0%"}},
             ["evictionSoftGracePeriod.memory.available: a soft threshold needs a grace period; set it"],
         ),
         (

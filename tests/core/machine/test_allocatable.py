@@ -75,6 +75,8 @@ def test_eviction_margins(thresholds: dict[str, str], margins: dict[str, str]) -
         ("0", "eviction threshold memory.available must be positive: 0"),
         ("-1Gi", "eviction threshold memory.available must be positive: -1Gi"),
         ("x%", "eviction threshold memory.available: cannot read percentage x%"),
+        (" 5%", "eviction threshold memory.available: cannot read percentage  5%"),
+        ("1_0%", "eviction threshold memory.available: cannot read percentage 1_0%"),
         ("101%", "eviction percentage threshold memory.available must be between 0% and 100%: 101%"),
         ("-1%", "eviction percentage threshold memory.available must be between 0% and 100%: -1%"),
     ],

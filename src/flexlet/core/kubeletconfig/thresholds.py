@@ -15,7 +15,7 @@ from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.problems import Problem
 from flexlet.core.kubeletconfig.reservations import PODS
-from flexlet.core.machine.allocatable import single
+from flexlet.core.machine.allocatable import percentage
 from flexlet.errors import InputError
 
 MEMORY: Final = "memory.available"
@@ -33,6 +33,8 @@ SIGNALS: Final = frozenset(
         "pid.available",
     }
 )
+_OFF: Final = ("0%", "100%")
+"""What switches a threshold off; it needs no grace period then."""
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -82,7 +84,7 @@ def _amounts(statements: Mapping[str, str]) -> Iterator[tuple[str, Amount]]:
 
 def read_threshold(text: str) -> Amount | None:
     """``100Mi`` or ``10%``; None for one that is switched off. InputError for anything else."""
-    if text in ("0%", "100%"):
+    if text in _OFF:
         return None
     if text.endswith("%"):
         fraction = _fraction(text)
@@ -117,7 +119,7 @@ def _read_grace(text: str) -> float:
 
 def _fraction(text: str) -> float:
     try:
-        return single(single(float(text.rstrip("%"))) / 100)
+        return percentage(text)
     except (ValueError, OverflowError):
         raise InputError("this is no percentage") from None
 
@@ -141,8 +143,8 @@ def problems(config: KubeletConfiguration) -> Iterator[Problem]:
     for path, statements in given.items():
         for signal, text in statements.items():
             yield from _problem(path, signal, text)
-    for signal in config.eviction_soft:
-        if signal not in config.eviction_soft_grace_period:
+    for signal, text in config.eviction_soft.items():
+        if text not in _OFF and signal not in config.eviction_soft_grace_period:
             yield Problem(f"evictionSoftGracePeriod.{signal}", "a soft threshold needs a grace period; set it")
 
 

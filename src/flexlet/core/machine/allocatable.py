@@ -6,6 +6,7 @@ memory whether used or not. Follows Kubernetes 1.36.3, including its single-prec
 agents share the host each gets its part of what is left.
 """
 
+import re
 import struct
 from collections.abc import Mapping
 from typing import Final
@@ -26,6 +27,8 @@ DEFAULT_EVICTION_HARD: Final[dict[str, str]] = {
     "imagefs.available": "15%",
     "imagefs.inodesFree": "5%",
 }
+_PERCENTAGE: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?%+", re.ASCII | re.IGNORECASE)
+"""A number as Go reads it; Python would take spaces and underscores too."""
 _RESOURCE_OF_SIGNAL: Final = {"memory.available": MEMORY, "nodefs.available": EPHEMERAL_STORAGE}
 
 
@@ -119,13 +122,19 @@ def _absolute(signal: str, threshold: str) -> Quantity:
 
 def _fraction(signal: str, threshold: str) -> float:
     try:
-        percent = float(threshold.removesuffix("%"))
-    except ValueError:
+        fraction = percentage(threshold)
+    except (ValueError, OverflowError):
         raise ConfigError(f"eviction threshold {signal}: cannot read percentage {threshold}") from None
-    fraction = single(single(percent) / 100)
     if not 0 <= fraction <= 1:
         raise ConfigError(f"eviction percentage threshold {signal} must be between 0% and 100%: {threshold}")
     return fraction
+
+
+def percentage(text: str) -> float:
+    """The fraction that ``7.5%`` is; ValueError or OverflowError for what upstream cannot read."""
+    if not _PERCENTAGE.fullmatch(text):
+        raise ValueError(text)
+    return single(single(float(text.rstrip("%"))) / 100)
 
 
 def single(number: float) -> float:
