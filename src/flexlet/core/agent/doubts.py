@@ -1,7 +1,7 @@
 """Whether to believe a runtime that says something of a pod has ended.
 
 A runtime that was started again asks what runs, and may lose some of it. containerd asks each shim once; of one
-that does not answer well (containerd/containerd#13784, all of 1.7) the sandbox is called NOTREADY or the container
+that does not answer well (containerd/containerd#13784, up to 2.2) the sandbox is called NOTREADY or the container
 EXITED, 255, Unknown, one that takes too long is called UNKNOWN, and all of them run on. That is said until
 containerd is started once more; then it finds them again. The kubelet believes it, and stops or doubles what runs.
 
