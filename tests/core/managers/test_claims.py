@@ -36,6 +36,12 @@ def test_a_balloon_has_nothing_of_its_own() -> None:
     assert claim(replace(pod(GUARANTEED), metadata=meta)).containers == (ContainerClaim(name="main"),)
 
 
+@pytest.mark.parametrize(("memory", "fractional"), [("1073741824500m", True), ("1073741824000m", False)])
+def test_a_fraction_of_a_byte_is_remarked(memory: str, fractional: bool) -> None:
+    (found,) = claim(pod(container("main", f"2,{memory}", f"2,{memory}"))).containers
+    assert found.fractional == fractional
+
+
 def test_containers_are_in_the_order_in_which_they_start() -> None:
     asked = pod(
         GUARANTEED,

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from flexlet.api.pod import Container, Pod, ResourceList
+from flexlet.api.quantity import NANO
 from flexlet.core.balloon.identity import is_balloon
 from flexlet.core.resources.effective import has_pod_level_resources
 from flexlet.core.resources.names import CPU, MEMORY, is_hugepages
@@ -26,6 +27,8 @@ class ContainerClaim(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = "container"
     cpus: int = 0
     memory: dict[str, int] = {}
+    fractional: bool = False
+    """Whether it asks for a fraction of a byte (``1500m``), which the memory manager refuses."""
 
 
 class PodClaim(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,13 +53,16 @@ def claim(pod: Pod) -> PodClaim:
 
 def _claim(container: Container, kind: Kind, *, own: bool) -> ContainerClaim:
     requests = container.resources.requests if own else {}
-    return ContainerClaim(name=container.name, kind=kind, cpus=_cpus(requests), memory=_memory(requests))
+    memory = {name: amount for name, amount in requests.items() if name == MEMORY or is_hugepages(name)}
+    return ContainerClaim(
+        name=container.name,
+        kind=kind,
+        cpus=_cpus(requests),
+        memory={name: amount.value for name, amount in memory.items()},
+        fractional=any(amount.nano % NANO for amount in memory.values()),
+    )
 
 
 def _cpus(requests: ResourceList) -> int:
     amount = requests.get(CPU)
     return 0 if amount is None or amount.milli % 1000 else amount.milli // 1000
-
-
-def _memory(requests: ResourceList) -> dict[str, int]:
-    return {name: amount.value for name, amount in requests.items() if name == MEMORY or is_hugepages(name)}

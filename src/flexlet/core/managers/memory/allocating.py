@@ -15,6 +15,7 @@ from flexlet.core.managers.memory import tables
 from flexlet.core.managers.memory.offers import offers, spare
 from flexlet.core.managers.state import Block, MemoryState, Refusal
 
+_FRACTIONAL = "failed to represent quantity as int64"
 _NO_NODES = "failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
 _NO_PREFERRED = "failed to find the default preferred hint"
 _NO_EXTENSION = "failed to find NUMA nodes to extend the current topology hint"
@@ -28,7 +29,7 @@ def allocate(
     """The book with this container in it; unchanged if it asks for nothing or is there already."""
     if not container.memory or container.name in state.entries.get(claim.uid, {}):
         return state
-    chosen = _chosen(state, numa, claim, container, hint)
+    chosen = _FRACTIONAL if container.fractional else _chosen(state, numa, claim, container, hint)
     if isinstance(chosen, str):
         return Refusal(
             "UnexpectedAdmissionError", f"Allocate failed due to [memorymanager] {chosen}, which is unexpected"

@@ -23,11 +23,15 @@ Spare = Mapping[tuple[tuple[int, ...], str], int]
 
 def hints(state: MemoryState, numa: tuple[int, ...], claim: PodClaim, container: ContainerClaim) -> ResourceHints:
     """The offers for one container; nothing at all if there are none, which means no wish, as upstream has it."""
+    if container.fractional:
+        return {}
     return _by_kind(offers(state.nodes, numa, container.memory, spare(state, claim)), container.memory)
 
 
 def pod_hints(state: MemoryState, numa: tuple[int, ...], claim: PodClaim) -> ResourceHints:
     """The offers for a whole pod."""
+    if any(container.fractional for container in claim.containers):
+        return {}
     request = pod_request(claim)
     return _by_kind(offers(state.nodes, numa, request), request)
 
