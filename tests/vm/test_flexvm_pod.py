@@ -1,60 +1,38 @@
 """A FlexVM in full depth: QEMU in a launcher pod on a node that is itself a QEMU machine, all of it emulated.
 
-Once, because it is slow: the machine in the machine starts, grows and shrinks. Seen from all sides: the API, the
-kernel's cgroup of the pod beside QEMU's own monitor (by a witness on the node), and the guest's console.
+The machine in the machine starts once, because that is slow; each test leaves it as it found it. Seen from all
+sides: the API, the kernel's cgroup of the pod beside QEMU's own monitor (by a witness on the node), and the
+console of the guest.
 """
 
+import asyncio
 import base64
 import inspect
-import re
+import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import pytest_asyncio
-from tests.vm import witness
-from tests.vm.node import NAMESPACE, Hands, Node, Object, cgroup, eventually, lives, runs, up
+from tests.vm import flexvm, secondnode, witness
+from tests.vm.flexvm import VMS
+from tests.vm.node import NAME, NAMESPACE, Hands, Node, Object, cgroup, eventually, lives, runs, up
+from tests.vm.terminal import Terminal
 
-from flexlet.adapters.image import vmguest
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import MIB
 from flexlet.core.vm import names
-from flexlet.ports.cluster import Ref
+from flexlet.ports.cluster import PODS, Ref
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(1500)]
 
-VMS = Ref(*names.FLEX_VMS)
-POD = "virt-launcher-tiny"
-BOOT_S = 900.0
-# Who looks takes the node's CPU from the guest.
-LOOK_S = 5.0
+MIGRATIONS = Ref(*names.MIGRATIONS)
 SMALL, LARGE = 256 * MIB, 384 * MIB
-# Has nothing that costs emulation more than it saves: no strings of bytes, no wide registers, no wide exchange.
-MODEL = "Opteron_G1"
-SAID = re.compile(r"vm-guest: up \S+ s, cpus (\d+), memory (\d+) kB")
 # What the kernel makes of a request of 100m for each vCPU.
 WEIGHTS = {1: 4, 2: 8}
-
-
-def tiny() -> Object:
-    """As small as it goes; the limit makes the kernel hold what the pod's size says."""
-    container = {"image": vmguest.NAME, "kernelPath": vmguest.KERNEL, "initrdPath": vmguest.INITRD}
-    domain = {
-        "cpu": {"vcpus": 1, "maxSockets": 2, "model": MODEL},
-        "memory": {"guest": "256Mi", "minGuest": "256Mi", "maxGuest": "512Mi"},
-        "resources": {"requests": {"memory": "256Mi"}, "limits": {"memory": "256Mi"}},
-        "firmware": {"kernelBoot": {"kernelArgs": vmguest.KERNEL_ARGS, "container": container}},
-        "devices": {"disks": [{"name": "greeting", "disk": {"bus": "virtio", "readonly": True}}]},
-    }
-    volumes = [{"name": "greeting", "containerDisk": {"image": vmguest.NAME}}]
-    spec = {"domain": domain, "volumes": volumes, "terminationGracePeriodSeconds": 20}
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.KIND,
-        "metadata": {"name": "tiny"},
-        "spec": {"template": {"spec": spec}},
-    }
 
 
 class Look(NamedTuple):
@@ -68,9 +46,30 @@ class Look(NamedTuple):
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    """A node that brings along what virtual machines need."""
+    """A node that brings along what virtual machines need, and a machine that runs on it."""
     with up(tmp_path_factory.mktemp("vms"), "--vms", "--node-memory", "3Gi") as running:
+        asyncio.run(_with_hands(running, _begin))
         yield running
+        asyncio.run(_with_hands(running, _end))
+
+
+async def _with_hands(node: Node, deed: Any) -> None:
+    async with node.hands() as hands:
+        await deed(hands)
+
+
+async def _begin(hands: Hands) -> None:
+    await secondnode.prepare(hands)
+    await hands.create(VMS, flexvm.tiny())
+    await hands.ready("virt-launcher-tiny")
+    text = await flexvm.says(hands, "virt-launcher-tiny", cpus=1)
+    assert "disk says hello from a containerDisk" in text
+
+
+async def _end(hands: Hands) -> None:
+    pod = (await flexvm.launcher(hands))["metadata"]["name"]
+    await hands.delete(flexvm.NAME, ref=VMS)
+    await eventually(lambda: hands._gone(pod, PODS))
 
 
 @pytest_asyncio.fixture
@@ -80,21 +79,19 @@ async def hands(node: Node) -> AsyncIterator[Hands]:
 
 
 async def test_a_guest_grows_within_its_pod_and_never_beyond(hands: Hands) -> None:
-    await hands.create(VMS, tiny())
-    await hands.ready(POD)
-    assert "disk says hello from a containerDisk" in await _console(hands, cpus=1)
-    first = await hands.get(POD)
-    start = await _memory_said(hands)
+    first = await flexvm.launcher(hands)
+    pod = first["metadata"]["name"]
+    start = flexvm.said(await flexvm.says(hands, pod, cpus=1))[-1].memory_kib
     await _post_witness(hands, first)
 
     grown = await _resized(hands, vcpus=2, memory=LARGE)
-    await _console(hands, cpus=2, memory=start + (LARGE - SMALL) // 1024)
+    await flexvm.says(hands, pod, cpus=2, memory_kib=start + (LARGE - SMALL) // 1024)
     assert _amounts(grown) == _pod(vcpus=2, memory=LARGE)
     assert await hands.cgroup(grown, "compute") == ["max 100000", "8", str(_pod_memory(2, LARGE))]
     assert lives(grown) == lives(first)
 
     shrunk = await _resized(hands, vcpus=1, memory=SMALL)
-    await _console(hands, cpus=1, memory=start)
+    await flexvm.says(hands, pod, cpus=1, memory_kib=start)
     assert _amounts(shrunk) == _pod(vcpus=1, memory=SMALL)
     assert lives(shrunk) == lives(first)
 
@@ -102,15 +99,93 @@ async def test_a_guest_grows_within_its_pod_and_never_beyond(hands: Hands) -> No
     assert [look for look in looks if not _has_room(look)] == []
     assert {(look.vcpus, look.memory) for look in looks} >= {(1, SMALL), (2, LARGE)}
     assert _first(looks, lambda look: look.weight == WEIGHTS[2]) <= _first(looks, lambda look: look.vcpus == 2)
-    await hands.delete("tiny", ref=VMS)
-    await eventually(lambda: hands._gone(POD, Ref("", "v1", "pods")))
+
+
+async def test_a_console_in_a_terminal(node: Node, hands: Hands) -> None:
+    """Keys reach the guest's shell and its answer comes back; Ctrl-] leaves, and the guest goes on."""
+    pod = (await flexvm.launcher(hands))["metadata"]["name"]
+    async with Terminal("vm", "console", flexvm.NAME, "--kubeconfig", str(node.kubeconfig)) as terminal:
+        await terminal.shows("Ctrl-] leaves it")
+        await terminal.type("echo answer $((6 * 7))\r")
+        await terminal.shows("answer 42")
+        await terminal.type("\x1d")
+        assert await terminal.ended() == 0
+        assert terminal.is_restored
+    logged = await asyncio.to_thread(_kubectl, node, "logs", pod) or await flexvm.log(hands, pod)
+    assert "answer 42" in logged
+    last = flexvm.said(logged)[-1].up_s
+    await eventually(lambda: _is_up_longer(hands, pod, last), look_s=flexvm.LOOK_S)
+
+
+async def test_a_machine_moves_to_another_node_and_back(node: Node, hands: Hands) -> None:
+    """The guest goes on where it was, in another pod; the old one is gone."""
+    await secondnode.start(node, hands)
+    first = await flexvm.launcher(hands)
+    assert first["spec"]["nodeName"] == NAME
+    there = await _moved(node, hands, first, to=secondnode.NAME)
+    back = await _moved(node, hands, there, to=NAME)
+    assert len({pod["metadata"]["uid"] for pod in (first, there, back)}) == 3
+
+
+async def _moved(node: Node, hands: Hands, source: Object, to: str) -> Object:
+    """Move it as a user does; the pod in which it runs then, after everything was looked at."""
+    old = source["metadata"]["name"]
+    before = flexvm.said(await flexvm.says(hands, old, cpus=1))[-1]
+    command = ("vm", "migrate", flexvm.NAME, "--timeout", "600", "--kubeconfig", str(node.kubeconfig))
+    done = await asyncio.to_thread(_flexlet, *command)
+    assert (done.returncode, done.stdout.split(":")[0]) == (
+        0,
+        f"{flexvm.NAME}  {source['spec']['nodeName']} -> {to}",
+    ), done
+    await eventually(lambda: hands._gone(old, PODS))
+    target = await flexvm.launcher(hands)
+    new = target["metadata"]["name"]
+    await eventually(lambda: _is_up_longer(hands, new, before.up_s), look_s=flexvm.LOOK_S)
+    text = await flexvm.log(hands, new)
+    assert "vm-guest: booted" not in text
+    assert flexvm.said(text)[-1][1:] == before[1:]
+    await _check_move(hands, source, target)
+    return target
+
+
+async def _check_move(hands: Hands, source: Object, target: Object) -> None:
+    """What the API says of a move that is over."""
+    moves = await hands.listed(MIGRATIONS)
+    status = max((each["status"] for each in moves), key=lambda status: status["startedAt"])
+    places = ("phase", "sourcePod", "sourceNode", "targetPod", "targetNode")
+    assert [status[key] for key in places] == [
+        "Succeeded",
+        *(source["metadata"]["name"], source["spec"]["nodeName"]),
+        *(target["metadata"]["name"], target["spec"]["nodeName"]),
+    ]
+    assert status["transferredBytes"] > 10 * MIB
+    vm = await hands.get(flexvm.NAME, VMS)
+    assert vm["status"]["pod"]["uid"] == target["metadata"]["uid"]
+    assert names.MIGRATION_LABEL not in target["metadata"]["labels"]
+    assert _amounts(target) == _pod(vcpus=1, memory=SMALL)
+
+
+async def _is_up_longer(hands: Hands, pod: str, than: float) -> bool:
+    """Whether the guest has said that it is up for longer: it has neither stopped nor started anew."""
+    return any(each.up_s > than for each in flexvm.said(await flexvm.log(hands, pod)))
+
+
+def _kubectl(node: Node, *words: str) -> str:
+    """What kubectl prints, empty if there is none here."""
+    found = shutil.which("kubectl")
+    command = [str(found), "--kubeconfig", str(node.kubeconfig), "-n", NAMESPACE, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout if found else ""
+
+
+def _flexlet(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "flexlet", *words], capture_output=True, text=True, check=False)
 
 
 async def _resized(hands: Hands, *, vcpus: int, memory: int) -> Object:
     """Ask the FlexVM for another size and wait until it says that it is done, covered all the way; its pod."""
     domain = {"cpu": {"vcpus": vcpus}, "memory": {"guest": f"{memory // MIB}Mi"}}
     patch = {"spec": {"template": {"spec": {"domain": domain}}}}
-    await hands.api.patch(VMS, NAMESPACE, "tiny", patch, kind="merge")
+    await hands.api.patch(VMS, NAMESPACE, flexvm.NAME, patch, kind="merge")
 
     def done(found: Object) -> bool:
         assert _is_covered(found["status"]), found["status"]
@@ -122,8 +197,8 @@ async def _resized(hands: Hands, *, vcpus: int, memory: int) -> Object:
             f"{memory // MIB}Mi",
         )
 
-    await hands.until(f"it has {vcpus} vCPUs and {memory // MIB}Mi", "tiny", done, VMS)
-    return await hands.get(POD)
+    await hands.until(f"it has {vcpus} vCPUs and {memory // MIB}Mi", flexvm.NAME, done, VMS)
+    return await flexvm.launcher(hands)
 
 
 def _is_covered(status: Object) -> bool:
@@ -132,29 +207,6 @@ def _is_covered(status: Object) -> bool:
     need = _pod_memory(vcpus, Quantity.parse(status["memory"]["guestCurrent"]).value)
     has_cpu = Quantity.parse(granted["cpu"]).milli >= vcpus * 100
     return has_cpu and Quantity.parse(granted["memory"]).value >= need
-
-
-async def _log(hands: Hands) -> str:
-    """What ``kubectl logs`` shows."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}/log?container=compute&tailLines=400"
-    return (await hands.api.read(path)).decode(errors="replace")
-
-
-async def _console(hands: Hands, cpus: int, memory: int | None = None) -> str:
-    """Wait until the guest says that it has so many CPUs, and KiB; all that it said."""
-
-    async def said() -> str:
-        log = await _log(hands)
-        last = [tuple(map(int, each)) for each in SAID.findall(log)][-1:]
-        return log if last and last[0] == (cpus, last[0][1] if memory is None else memory) else ""
-
-    log: str = await eventually(said, BOOT_S, look_s=LOOK_S)
-    return log
-
-
-async def _memory_said(hands: Hands) -> int:
-    """MemTotal in KiB as the guest last said it."""
-    return int(SAID.findall(await _log(hands))[-1][1])
 
 
 async def _post_witness(hands: Hands, pod: Object) -> None:
