@@ -14,15 +14,16 @@ from flexlet.api.quantity import (
 )
 from flexlet.errors import InputError
 
-VECTORS = Path(__file__).parent.parent / "data" / "vectors" / "quantity.jsonl"
+VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 WRONG_SHAPE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 WRONG_SUFFIX = "unable to parse quantity's suffix"
 WRONG_NUMBER = "unable to parse numeric part of quantity"
 
 
-def test_vectors() -> None:
+@pytest.mark.parametrize("name", ["quantity.jsonl", "quantity-overflow.jsonl"])
+def test_vectors(name: str) -> None:
     """Every recorded answer of upstream's parser is ours, word for word."""
-    recorded = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+    recorded = [json.loads(line) for line in (VECTORS / name).read_text().splitlines()]
     assert [answer(entry["in"]) for entry in recorded] == recorded
 
 
@@ -234,10 +235,10 @@ def test_negative_fractions_of_long_texts() -> None:
 
 
 def test_amounts_beyond_64_bits() -> None:
-    """Printed in full; as integers they wrap."""
+    """Printed in full, also those whose suffix upstream drops."""
     quantity = Quantity.parse("100E")
-    assert (str(quantity), quantity.value, str(quantity + quantity)) == ("100E", 10**20 - 5 * 2**64, "200E")
-    assert str(Quantity.parse("1000E")) == "1000E"
+    assert (str(quantity), quantity.value, str(quantity + quantity)) == ("100E", 0, "200E")
+    assert str(Quantity.parse("4000000E")) == "4000000E"
 
 
 def test_a_text_too_long_to_mean_anything_is_refused() -> None:

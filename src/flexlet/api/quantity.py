@@ -2,16 +2,17 @@
 
 A quantity is a whole number of nano-units plus the family it was written in. The family (DecimalSI, BinarySI,
 DecimalExponent) decides how it prints and never how it compares: ``1Gi == 1073741824``. Follows
-``apimachinery/pkg/api/resource``, including two oddities that clients can see:
+``apimachinery/pkg/api/resource``, including oddities that clients can see:
 
 - text that already looks canonical is printed as it was written (``+1``, ``93.379``, ``5.``);
 - negative fractions round away from zero on the fast parse path; on the arbitrary-precision one they round
-  towards zero, after wrapping at 64 bits of nano-units.
+  towards zero, after wrapping at 64 bits of nano-units;
+- an integer beyond 64 bits wraps, or is 0: that depends on by how much it was scaled (``12E`` is 0,
+  ``12000000000000000000`` and ``9223372036854776k`` wrap).
 
 Positions of our own: a decimal exponent beyond ±999 and a text beyond 2048 characters are refused, so that
-``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts beyond 64 bits
-(``100E``) print in full and wrap evenly as integers, where upstream drops the suffix and answers 0 or a wrapped
-number depending on how they were written.
+``1e999999999`` or a megabyte of digits cannot eat the memory of whoever parses it; and amounts of 10^24 and more
+(``4000000E``) print in full, where upstream drops the suffix and stores ``4``.
 """
 
 import functools
@@ -46,6 +47,9 @@ _BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei
 _SUFFIX_OF_EXPONENT: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
 _SUFFIX_OF_POWER: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
+_WRAPPING: Final = frozenset({0, 1, 2, 3, 6, 9})
+"""By how many places an amount is scaled in one multiplication, whose overflow nobody checks."""
+
 _SHAPE: Final = re.compile(r"([+-]?)0*([0-9]*)(\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
@@ -57,18 +61,25 @@ _WRONG_SUFFIX: Final = "unable to parse quantity's suffix"
 class Quantity:
     """An immutable amount; compare and add freely, families may differ."""
 
-    __slots__ = ("_arbitrary", "_text", "family", "nano")
+    __slots__ = ("_arbitrary", "_scale", "_text", "family", "nano")
 
     nano: int
     family: str
 
     def __init__(
-        self, nano: int, family: str = DECIMAL_SI, text: str | None = None, *, arbitrary: bool = False
+        self,
+        nano: int,
+        family: str = DECIMAL_SI,
+        text: str | None = None,
+        *,
+        arbitrary: bool = False,
+        scale: int = 0,
     ) -> None:
         self.nano = nano
         self.family = family
         self._text = text
         self._arbitrary = arbitrary
+        self._scale = scale
 
     @classmethod
     def parse(cls, text: str) -> "Quantity":
@@ -99,13 +110,16 @@ class Quantity:
 
     def _scaled(self, unit: int) -> int:
         """The amount in whole units; how a negative one rounds depends on how it was parsed."""
-        if self.nano >= 0:
-            return _int64(-(-self.nano // unit))
-        if not self._arbitrary:
-            return _int64(self.nano // unit)
+        if self.nano >= 0 or not self._arbitrary:
+            whole = -(-abs(self.nano) // unit)
+            return self._int64(whole if self.nano >= 0 else -whole, unit)
         wrapped = _int64(self.nano)
         whole, rest = divmod(abs(wrapped), unit)
         return (whole if wrapped > 0 else -whole) + (1 if rest else 0)
+
+    def _int64(self, number: int, unit: int) -> int:
+        places = self._scale + (3 if unit == MILLI else 0)
+        return _int64(number) if places in _WRAPPING or abs(number) <= MAX_INT64 else 0
 
     def rounded_up_to_milli(self) -> "Quantity":
         """What the API server stores: no finer than a thousandth."""
@@ -204,7 +218,7 @@ def _fast(sign: str, whole: str, fraction: str, exponent: int, family: str, text
         if fraction or 15 - len(whole) - exponent * 3 // 10 - 1 < 0:
             return None
         number = int(whole)
-        kept = number & 7 != 0
+        kept, scale = number & 7 != 0, 0
         nano = (number << exponent) * NANO
     else:
         scale = exponent - len(fraction)
@@ -213,7 +227,7 @@ def _fast(sign: str, whole: str, fraction: str, exponent: int, family: str, text
             return None
         kept = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
         nano = int(digits) * 10 ** (scale + 9)
-    return Quantity(-nano if sign == "-" else nano, family, text if kept else None)
+    return Quantity(-nano if sign == "-" else nano, family, text if kept else None, scale=scale)
 
 
 def _arbitrary(sign: str, whole: str, fraction: str, base: int, exponent: int, family: str) -> Quantity:
