@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.vm.amounts import resources
-from tests.vm.node import Hands, Node, Object, cgroup, container, eventually, lives, pod, runs, together
+from tests.vm.node import Hands, Node, Object, cgroup, container, eventually, lives, pod, run_of, runs, together
 from tests.vm.resizing import is_done
 
 from flexlet.ports.cluster import PODS
@@ -19,6 +19,13 @@ NAMES = ("first", "second", "third")
 BEFORE = "50m,32Mi / 500m,64Mi"
 STATE = "/var/lib/kubelet/allocated_pods_state"
 KILL_AGENT = "kill -9 $(cat /sys/fs/cgroup/system/agent/cgroup.procs)"
+KILL_CONTAINERD = "until kill -9 $(pidof containerd) 2>/dev/null; do usleep 100000; done"
+# A runc that does all but list the processes of one container.
+SPOIL_RUNC = """
+mv /usr/sbin/runc /usr/sbin/runc.good
+printf '#!/bin/sh\ncase " $* " in *" ps "*{id}*) exit 1;; esac\nexec /usr/sbin/runc.good "$@"\n' >/usr/sbin/runc
+chmod +x /usr/sbin/runc
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,13 +111,68 @@ async def test_killed_while_a_pod_starts(hands: Hands) -> None:
 async def test_containerd_restarted(hands: Hands) -> None:
     """Containers do not notice, and the node goes on with the new one."""
     before = _all_lives(await _now(hands))
-    await hands.inside("kill -9 $(pidof containerd)")
+    await hands.inside(KILL_CONTAINERD)
     text = "70m,32Mi / 700m,64Mi"
     await _resize(hands, text)
     assert _all_lives(await _resized(hands, text, ["70000 100000", "3", str(64 << 20)])) == before
     found = await hands.start("new")
     assert runs(found)["c"]["restartCount"] == 0
     await hands.delete("new")
+
+
+async def test_containerd_killed_again_and_again(hands: Hands) -> None:
+    """Also while it still asks its shims what runs."""
+    before = _all_lives(await _now(hands))
+    for pause_s, text in ((0.0, "60m,32Mi / 600m,64Mi"), (3.0, BEFORE), (6.0, "75m,32Mi / 750m,64Mi")):
+        await hands.inside(KILL_CONTAINERD)
+        await _resize(hands, text)
+        await asyncio.sleep(pause_s)
+    await hands.inside(KILL_CONTAINERD)
+    assert _all_lives(await _resized(hands, text, ["75000 100000", "3", str(64 << 20)])) == before
+
+
+async def test_containerd_loses_a_sandbox(hands: Hands) -> None:
+    """Who runs in it goes on and is resized, and it is as good as new when it is found again."""
+    before = await _now(hands)
+    first = before["first"]
+    names = await hands.inside(f"cd {cgroup(first)} && ls -d */")
+    [sandbox] = {name.rstrip("/") for name in names.split()} - {run_of(first, "c")}
+    await _lose(hands, sandbox)
+    text = "65m,32Mi / 650m,64Mi"
+    await _resize(hands, text)
+    files = ["65000 100000", "3", str(64 << 20)]
+    assert _all_lives(await _resized(hands, text, files)) == _all_lives(before)
+    await hands.inside(KILL_CONTAINERD)
+    await eventually(lambda: _has_task(hands, sandbox))
+    await _resize(hands, BEFORE)
+    files = ["50000 100000", "2", str(64 << 20)]
+    assert _all_lives(await _resized(hands, BEFORE, files)) == _all_lives(before)
+
+
+async def test_containerd_loses_a_container(hands: Hands) -> None:
+    """Nobody can do anything with it any more, so there is another one; but never both."""
+    before = await hands.start("lost")
+    await _lose(hands, run_of(before, "c"))
+    after = await hands.until("it runs anew", "lost", lambda found: runs(found)["c"]["restartCount"] == 1)
+    left = await hands.inside(f"cat {cgroup(before, 'c')}/cgroup.procs 2>/dev/null || true")
+    assert (left, run_of(after, "c") != run_of(before, "c")) == ("", True)
+    await hands.delete("lost")
+
+
+async def _lose(hands: Hands, identity: str) -> None:
+    """Start containerd again while a shim cannot say what runs in it: containerd/containerd#13784."""
+    await hands.inside(SPOIL_RUNC.format(id=identity))
+    try:
+        await hands.inside(KILL_CONTAINERD)
+        said = f"cleaning leaked shim process.*{identity}"
+        await eventually(lambda: hands.inside(f'grep "{said}" /var/log/containerd.log || true'))
+    finally:
+        await hands.inside("mv /usr/sbin/runc.good /usr/sbin/runc")
+
+
+async def _has_task(hands: Hands, identity: str) -> bool:
+    """Whether containerd knows the process of a sandbox or a container."""
+    return bool(await hands.inside(f"ctr -n k8s.io tasks ls | grep {identity} || true"))
 
 
 async def test_api_server_out_of_reach(hands: Hands) -> None:
