@@ -40,7 +40,7 @@ QUIET_S = 4.0
 PATIENCE_S = 60.0
 NODES = ("kept", "ours", "far")
 SMALLEST = {"kept": "3", "ours": "2", "far": "1"}
-"""CPUs of each to begin with, and the least it shall have; the first needs least for the pod, and is not for it."""
+"""CPUs of each at first, and the least it shall have; the first needs least for the pod, and is not for it."""
 WEB = {
     "apiVersion": "v1",
     "kind": "Pod",
