@@ -105,7 +105,7 @@ class Team:
         return found
 
     async def until(self, what: str, wanted: object, look: Any) -> None:
-        """Ask again and again until it is so: longer than the minute after which a quota is tried again unasked."""
+        """Ask until it is so: for longer than the minute after which a quota is tried again unasked."""
         async with asyncio.timeout(150):
             while (found := await look()) != wanted:
                 assert found is not None, what
