@@ -112,6 +112,21 @@ def test_a_container_that_stays_lost_is_replaced_and_never_runs_twice(tmp_path: 
     assert told(tmp_path, story) == ([], ([READY], [EXITED, RUNNING], 2), (1, True))
 
 
+@pytest.mark.parametrize("state", [EXITED, UNKNOWN])
+def test_a_pod_does_not_become_smaller_than_a_container_that_was_lost(tmp_path: Path, state: str) -> None:
+    """What is watched all the time: no limit of a container is above that of its pod."""
+
+    async def story(it: Restarted) -> tuple[Any, ...]:
+        await it.runtime(lambda: losing.lose_containers(it.containerd, it.uid, state))
+        wish = [{"name": "c", "resources": amounts("50m,64Mi", "100m,128Mi")}]
+        await it.there.cluster.resize("p", {"spec": {"containers": wish}})
+        await asyncio.sleep(60)
+        path = it.there.node.pod_path(it.uid) or ""
+        return it.states, await it.count(), it.there.node.cgroup(path)["cpu.max"]
+
+    assert told(tmp_path, story) == (([READY], [EXITED, RUNNING], 2), (1, True), "10000 100000")
+
+
 def test_a_crash_in_a_lost_sandbox_brings_a_new_one(tmp_path: Path) -> None:
     """And nothing is left of the old one, so a runtime that finds it again does no harm."""
 

@@ -21,7 +21,7 @@ from flexlet.core.resize.actuation import Facts, Plan
 from flexlet.core.resize.allocation import IN_PLACE
 from flexlet.core.resize.podcgroup import Kernel
 from flexlet.core.resize.steps import Step, StopContainer, UpdateContainer
-from flexlet.core.runtime.shown import RUNNING, Container
+from flexlet.core.runtime.shown import RUNNING, UNKNOWN, Container
 
 
 def proceed(draft: Draft) -> None:
@@ -48,7 +48,7 @@ def _is_due(draft: Draft) -> bool:
     plan = actuation.plan(facts, draft.record.failed_steps)
     if not plan.is_done and _is_early_repair(draft, facts):
         return False
-    if _awaits_start(draft) and (plan.steps or record.resize.in_progress is not None):
+    if (_awaits_start(draft) or _awaits_end(draft)) and (plan.steps or record.resize.in_progress is not None):
         return True
     if needs_usage:
         _progress(draft, facts)
@@ -68,6 +68,14 @@ def _awaits_start(draft: Draft) -> bool:
         if kind == "container" and (newest is None or newest.state != RUNNING):
             return True
     return False
+
+
+def _awaits_end(draft: Draft) -> bool:
+    """Whether a run goes on that the runtime has lost: nobody can change it, and it will be ended and replaced.
+
+    Until then its pod must not become smaller than it.
+    """
+    return any(run.state == UNKNOWN and run.id in draft.record.doubts for run in draft.shown.containers)
 
 
 def _running(draft: Draft) -> dict[str, Container]:
