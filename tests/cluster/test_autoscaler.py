@@ -6,22 +6,19 @@ nothing but their own account.
 """
 
 import asyncio
-import contextlib
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from bench import controlplane
+from tests.cluster import ours
 from tests.cluster.vmnode import Kubectl
 
 from flexlet.adapters.clock import SystemClock
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.client import HttpCluster
-from flexlet.apiserver.auth.kubeconfig import kubeconfig as written
 from flexlet.apps import nodesize
 from flexlet.apps.controllers import Part, Wiring
 from flexlet.core import refs
@@ -58,22 +55,14 @@ async def kubectl(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Kub
     with controlplane.control_plane() as real:
         await asyncio.to_thread(real.start_controllers)
         made = Kubectl(real.kubeconfig)
-        await asyncio.to_thread(_install, made)
-        place = tmp_path_factory.mktemp("account") / "controllers"
-        token = await asyncio.to_thread(made, "create", "token", "flexlet-controllers", "-n", "flexlet-system")
-        place.write_text(written(real.url, real.ca.decode(), "flexlet-controllers", token.strip()))
+        await asyncio.to_thread(ours.install, made)
+        place = await asyncio.to_thread(ours.account, real, tmp_path_factory.mktemp("account") / "controllers")
         async with (
             HttpCluster(kubeconfig.load(real.kubeconfig)) as admin,
             HttpCluster(kubeconfig.load(place)) as account,
-            _running(_parts(admin, account)),
+            ours.running(_parts(admin, account)),
         ):
             yield made
-
-
-def _install(kubectl: Kubectl) -> None:
-    command = [sys.executable, "-m", "flexlet", "print-manifests"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    kubectl("apply", "-f", "-", text=printed)
 
 
 def _parts(admin: HttpCluster, account: HttpCluster) -> list[Part]:
@@ -84,15 +73,6 @@ def _parts(admin: HttpCluster, account: HttpCluster) -> list[Part]:
     options = nodesize.Options(autoscale=True, scaling=ScalerSettings(quiet_s=QUIET_S))
     beside = nodesize.add_nodesizes(controllers, account, clock, options)
     return [*nodes.parts(), *controllers.parts(), *beside]
-
-
-@contextlib.asynccontextmanager
-async def _running(parts: list[Part]) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(part.run()) for part in parts]
-        yield
-        for task in tasks:
-            task.cancel()
 
 
 def _size(node: str) -> str:

@@ -17,13 +17,13 @@ import pytest
 import pytest_asyncio
 from bench import controlplane, vmturns
 from bench.controlplane import ControlPlane
+from tests.cluster import ours
 from tests.cluster.vmnode import NODE, Kubectl
 
 from flexlet.adapters import image
 from flexlet.adapters.image.oci import PAUSE
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.client import HttpCluster
-from flexlet.apiserver.auth.kubeconfig import kubeconfig as written
 from flexlet.apps.lab import Machine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800), pytest.mark.asyncio(loop_scope="module")]
@@ -46,9 +46,7 @@ class Sizing:
     @contextlib.contextmanager
     def controllers(self, *flags: str) -> Iterator[None]:
         """``flexlet controllers`` with an account of its own."""
-        token = self.kubectl("create", "token", "flexlet-controllers", "-n", "flexlet-system").strip()
-        place, log = self._data / "controllers", self._data / "controllers.log"
-        place.write_text(written(self._real.url, self._real.ca.decode(), "flexlet-controllers", token))
+        place, log = ours.account(self._real, self._data / "controllers"), self._data / "controllers.log"
         command = [sys.executable, "-m", "flexlet", "controllers", "--leader-elect", "--kubeconfig", str(place)]
         command += ["--no-vms", "--balloon-image", PAUSE, *flags]
         with log.open("wb") as said, subprocess.Popen(command, stderr=said, stdout=said) as process:
@@ -106,16 +104,9 @@ async def sizing(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sizi
     with controlplane.control_plane() as real:
         real.start_controllers()
         made = Kubectl(real.kubeconfig)
-        _install(made)
+        ours.install(made)
         async with vmturns.booted(real, data) as machine:
             yield Sizing(real, machine, data)
-
-
-def _install(kubectl: Kubectl) -> None:
-    """As a user does it."""
-    command = [sys.executable, "-m", "flexlet", "print-manifests"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    kubectl("apply", "-f", "-", text=printed)
 
 
 def _no_kubelet() -> str:

@@ -5,7 +5,6 @@ tried is what the real API grants, charges and refuses. The controller of FlexVM
 """
 
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 import pytest_asyncio
 from bench import controlplane
 from bench.controlplane import ControlPlane
+from tests.cluster import ours
 from tests.cluster.vmnode import Kubectl
 
 from flexlet.adapters.clock import SystemClock
@@ -26,7 +26,6 @@ from flexlet.adapters.sim.launcher import SimLaunchers
 from flexlet.api import decode
 from flexlet.api.quantity import Quantity
 from flexlet.api.status import Forbidden
-from flexlet.apiserver.auth.kubeconfig import kubeconfig as written
 from flexlet.apps import vms
 from flexlet.apps.controllers import Part, Wiring
 from flexlet.core import refs
@@ -122,27 +121,16 @@ async def team(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
     """A cluster with one hollow node of 8 CPUs and 64Gi, and the namespace with a machine that runs."""
     with controlplane.control_plane() as real:
         await asyncio.to_thread(real.start_controllers)
-        kubectl = Kubectl(real.kubeconfig)
-        await asyncio.to_thread(_install, kubectl)
-        place = tmp_path_factory.mktemp("account") / "controllers"
-        token = (
-            await asyncio.to_thread(kubectl, "create", "token", "flexlet-controllers", "-n", "flexlet-system")
-        ).strip()
-        place.write_text(written(real.url, real.ca.decode(), "flexlet-controllers", token))
+        await asyncio.to_thread(ours.install, Kubectl(real.kubeconfig))
+        place = await asyncio.to_thread(ours.account, real, tmp_path_factory.mktemp("account") / "controllers")
         async with (
             HttpCluster(kubeconfig.load(real.kubeconfig)) as admin,
             HttpCluster(kubeconfig.load(place)) as account,
-            _running(_parts(admin, account)),
+            ours.running(_parts(admin, account)),
         ):
             made = Team(real, admin)
             await _populate(made)
             yield made
-
-
-def _install(kubectl: Kubectl) -> None:
-    command = [sys.executable, "-m", "flexlet", "print-manifests"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    kubectl("apply", "-f", "-", text=printed)
 
 
 def _parts(admin: HttpCluster, account: HttpCluster) -> list[Part]:
@@ -153,15 +141,6 @@ def _parts(admin: HttpCluster, account: HttpCluster) -> list[Part]:
     node.add(Fleet(("hollow-0",), size, "v1.36.3", list(DECLARED_FEATURES)), (refs.NODES, refs.PODS), pace_s=0.0)
     lines = vms.add_vms(controllers, clock, vms.Options(), SimLaunchers(admin, clock))
     return [*node.parts(), *controllers.parts(), *lines]
-
-
-@contextlib.asynccontextmanager
-async def _running(parts: list[Part]) -> AsyncIterator[None]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(part.run()) for part in parts]
-        yield
-        for task in tasks:
-            task.cancel()
 
 
 async def _populate(team: Team) -> None:
