@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flexlet.cli.output import columns, say
+from flexlet.cli.output import columns, print_lines, say
 
 if TYPE_CHECKING:
     from flexlet.apps.demo.story import Row
@@ -34,5 +34,4 @@ def _print(rows: "list[Row]", output: str) -> None:
         return
     cells = [("STEP", "BEFORE", "AFTER", "TIME")]
     cells += [(row.step, row.before, row.after, f"{row.seconds:.1f} s") for row in rows]
-    for line in columns(cells):
-        click.echo(line)
+    print_lines(columns(cells))

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from flexlet.cli.lab.group import BytesType, data_option, lab
-from flexlet.cli.output import columns, output_option, print_json, say
+from flexlet.cli.output import columns, output_option, print_json, print_lines, say
 
 
 class ForwardType(click.ParamType[tuple[int, int]]):
@@ -69,8 +69,7 @@ def list_machines(data: Path, output: str) -> None:
         cpus = f"{machine.cpus}/{machine.max_cpus}"
         memory = f"{text_of(machine.memory)}/{text_of(machine.max_memory)}"
         rows.append((machine.name, machine.state, cpus, memory, machine.accelerator))
-    for line in columns(rows):
-        click.echo(line)
+    print_lines(columns(rows))
 
 
 @lab.command()

@@ -55,8 +55,8 @@ class WorkQueue:
         """Whether the key must wait before it tries again; as of the last `take`."""
         return self._held_until.get(key, 0.0) > self._now
 
-    def take(self, now: float) -> list[str]:
-        """The keys that are due."""
+    def take(self, now: float, at_most: int | None = None) -> list[str]:
+        """The keys that are due, those that waited longest first; more than `at_most` are so in the next round."""
         self._now = now
         for key in self._just_refused:
             self._hold(key, now)
@@ -66,7 +66,9 @@ class WorkQueue:
             if self._alarm_of.get(key) == when:
                 del self._alarm_of[key]
                 self.add(key)
-        due, self._due = list(self._due), {}
+        due = list(self._due)[:at_most]
+        for key in due:
+            del self._due[key]
         return due
 
     @property

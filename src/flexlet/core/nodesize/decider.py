@@ -191,7 +191,7 @@ class NodeSizeDecider:
     def decide(self, now: float) -> ApiPlan:
         """What the nodes that are due need."""
         actions: list[ApiAction] = []
-        for name in self._due(now):
+        for name in self._queue.take(now, at_most=BATCH):
             if self._queue.held(name):
                 # An alarm of its own may have been the reason, and there is only one per key.
                 self._queue.add_at(name, now + _HELD_S)
@@ -201,13 +201,6 @@ class NodeSizeDecider:
             if not found:
                 self._queue.forgive(name)
         return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
-
-    def _due(self, now: float) -> list[str]:
-        """Some of the nodes that are due; the others are so in the next round."""
-        due = self._queue.take(now)
-        for name in due[BATCH:]:
-            self._queue.add(name)
-        return due[:BATCH]
 
     def take_deeds(self) -> list[Deed]:
         """What hypervisor ends are to do, which are told with that."""

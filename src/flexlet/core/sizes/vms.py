@@ -10,11 +10,10 @@ from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import Quantity
 from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.sizes import words
-from flexlet.core.vm.objects import FlexVM, PodSizes, Resize
+from flexlet.core.vm.objects import AT_REST, FlexVM, PodSizes, Resize
 from flexlet.core.vm.wanted import guest_memory, topology
 
 RESTART: Final = "RestartRequired"
-AT_REST: Final = frozenset({"", "Idle", "Done"})
 
 
 class Vcpus(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from flexlet.api.quantity import Quantity
 from flexlet.core.resources.names import CPU, MEMORY
 from flexlet.core.vm.amounts import Sizes
 from flexlet.core.vm.guest import Machine
-from flexlet.core.vm.objects import Direction, GuestAmounts, Resize, Setback
+from flexlet.core.vm.objects import AT_REST, Direction, GuestAmounts, Resize, Setback
 from flexlet.core.vm.scene import Scene
 
 RESOURCES: Final = (CPU, MEMORY)
@@ -80,7 +80,7 @@ def _new(scene: Scene, goal: Sizes, now: float) -> Resize:
     report, last = scene.report, scene.vm.status.resize
     start = Sizes(report.vcpus, max(report.memory, report.requested)) if report else current(scene)
     way = direction(start, goal)
-    if last is not None and not way and last.phase not in {"", "Idle", "Done", "Failed"}:
+    if last is not None and not way and last.phase not in {*AT_REST, "Failed"}:
         way = last.direction
     is_first = last is None and not way
     return Resize(

@@ -23,6 +23,8 @@ Phase = Literal[
 ]
 MigrationPhase = Literal["", "Pending", "Scheduling", "Preparing", "Running", "Succeeded", "Failed"]
 
+AT_REST: Final = frozenset({"", "Idle", "Done"})
+"""Phases of a resize in which nothing is on its way, and nothing is held."""
 DEFER_TIMEOUT_S: Final = 300.0
 UNPLUG_TIMEOUT_S: Final = 120.0
 

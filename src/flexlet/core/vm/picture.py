@@ -20,8 +20,8 @@ from flexlet.core.nodesize.sizes import Amounts
 from flexlet.core.observations import Vanished
 from flexlet.core.refs import NODES, PODS
 from flexlet.core.vm import names, sights, validation, wanted, watching
-from flexlet.core.vm.objects import FlexVM, FlexVMMigration
-from flexlet.core.vm.quotanews import QUIET, QuotaNews
+from flexlet.core.vm.objects import AT_REST, FlexVM, FlexVMMigration
+from flexlet.core.vm.quotanews import QuotaNews
 from flexlet.core.vm.scene import Refusal, Scene
 from flexlet.core.vm.settings import Settings
 from flexlet.core.vm.sights import LauncherPod, NodeSight
@@ -170,7 +170,7 @@ class Picture:
         found = set()
         for key, pods in self.pods.items():
             vm = self.vms.get(key)
-            is_waiting = vm is not None and vm.status.resize is not None and vm.status.resize.phase not in QUIET
+            is_waiting = vm is not None and vm.status.resize is not None and vm.status.resize.phase not in AT_REST
             if is_waiting and any(pod.node == name for pod in pods.values()):
                 self._touch(key)
                 found.add(key)
@@ -189,7 +189,7 @@ class Picture:
             if vm.metadata.namespace != namespace:
                 continue
             self._news.moved(key)
-            is_under_way = vm.status.resize is not None and vm.status.resize.phase not in QUIET
+            is_under_way = vm.status.resize is not None and vm.status.resize.phase not in AT_REST
             if is_under_way or key in self.troubles:
                 self._forgive(key)
                 self._touch(key)
@@ -210,7 +210,7 @@ class Picture:
         resize = vm.status.resize if vm else None
         if pod.is_over and pod.is_oom and pod.uid not in self._killed and resize is not None:
             self._killed.add(pod.uid)
-            self._tally.ooms += resize.phase not in {*QUIET, "Failed"}
+            self._tally.ooms += resize.phase not in {*AT_REST, "Failed"}
 
     # ---- showing
 

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from flexlet.core.vm import aim, fallback
-from flexlet.core.vm.objects import Resize
+from flexlet.core.vm.objects import AT_REST, Resize
 from flexlet.core.vm.scene import Scene
 
-QUIET: Final = frozenset({"", "Idle", "Done"})
-"""Phases in which nothing is on its way."""
 _ALL: Final = frozenset(aim.RESOURCES)
 
 
@@ -45,7 +43,7 @@ class QuotaNews:
 
 
 def _is_under_way(scene: Scene, resize: Resize | None) -> bool:
-    return scene.refusal is not None or (resize is not None and resize.phase not in QUIET)
+    return scene.refusal is not None or (resize is not None and resize.phase not in AT_REST)
 
 
 def _held(resize: Resize | None) -> Iterator[str]:
