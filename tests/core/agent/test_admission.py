@@ -16,8 +16,8 @@ from flexlet.api.pod import ContainerPort, ResourceRequirements, Toleration
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import PodUid
 from flexlet.core.agent import admission
-from flexlet.core.agent.admission import Admitted, Rejected, Verdict
-from flexlet.core.agent.record import ADMITTED, REJECTED, PodRecord
+from flexlet.core.agent.admission import Admitted, Later, Rejected, Verdict
+from flexlet.core.agent.record import ADMITTED, REJECTED, Ending, PodRecord
 from flexlet.core.agent.world import World
 from flexlet.core.gates import Gates
 from flexlet.core.resize.allocation import of_spec
@@ -300,3 +300,23 @@ def test_pod_level_resources_need_their_gate() -> None:
         "PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled"
     )
     assert asked(given) == Admitted(of_spec(given))
+
+
+@pytest.mark.parametrize("leaving", [{"gone": True}, {"ending": Ending()}])
+def test_a_pod_waits_for_room_that_only_leaving_pods_hold(leaving: dict[str, Any]) -> None:
+    """The scheduler has stopped counting a pod that was deleted without grace; its containers still run."""
+    big = pod(container("c", "1500m,64Mi"))
+    old = there("old", big)
+    assert asked(big, old) == short("cpu", 1500, 1500, 2000)
+    assert asked(big, replace(old, **leaving)) == Later()
+    assert asked(big, replace(old, **leaving), there("other", pod(container("c", "600m,64Mi")))) == short(
+        "cpu", 1500, 2100, 2000
+    )
+    assert isinstance(asked(pod(SMALL), replace(old, **leaving)), Admitted)
+
+
+def test_a_port_that_only_a_leaving_pod_holds_is_waited_for() -> None:
+    wants = pod(replace(SMALL, ports=(PORT,)))
+    old = there("old", wants)
+    assert asked(wants, old) == failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    assert asked(wants, replace(old, gone=True)) == Later()

@@ -95,6 +95,14 @@ def test_strangers_in_the_books_give_back_once_all_pods_were_met() -> None:
     assert sets(after) == {"": "0,3", "b": "1-2"}
 
 
+def test_cpus_of_a_pod_that_is_leaving_are_waited_for() -> None:
+    known = admitted(managed(), own("a", 3))
+    waiting = arrived(known, own("b", 2))
+    assert isinstance(admission.ask(waiting.pods["b"], waiting), Rejected)
+    leaving = waiting.with_pods({"a": replace(waiting.pods["a"], gone=True)})
+    assert admission.ask(leaving.pods["b"], leaving) == Later()
+
+
 def test_who_was_let_in_before_and_is_in_no_book_is_placed_again_or_shares() -> None:
     def returned(world: World, name: str, cpus: int) -> World:
         of = own(name, cpus)

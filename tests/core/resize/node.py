@@ -290,4 +290,4 @@ def _merged(before: RuntimeResources, sent: RuntimeResources) -> RuntimeResource
 
 def _through_a_file(entries: Mapping[str, Allocation]) -> dict[str, Allocation]:
     document = checkpoint.document({PodUid(name): entry for name, entry in entries.items()})
-    return {str(name): entry for name, entry in checkpoint.parse(checkpoint.encode(document), "f").items()}
+    return {str(name): entry for name, entry in checkpoint.parse(checkpoint.encode(document)).items()}

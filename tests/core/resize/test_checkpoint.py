@@ -12,7 +12,7 @@ from tests.properties.strategies import requirements
 from flexlet.api.units import PodUid
 from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
-from flexlet.errors import ConfigError
+from flexlet.errors import InputError
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data/resize/checkpoints.json").read_text())
 FILES = [
@@ -24,7 +24,7 @@ FILES = [
 
 @pytest.mark.parametrize("text", FILES)
 def test_recorded_files_are_read_and_written_back_unchanged(text: str) -> None:
-    entries = checkpoint.parse(text.encode(), "/var/lib/kubelet/x")
+    entries = checkpoint.parse(text.encode())
     assert checkpoint.encode(checkpoint.document(entries)) == text.encode()
 
 
@@ -60,7 +60,7 @@ ALLOCATIONS = st.builds(
 @settings(max_examples=30, deadline=None)
 @given(st.dictionaries(NAMES.map(PodUid), ALLOCATIONS, max_size=2))
 def test_everything_comes_back(entries: dict[PodUid, Allocation]) -> None:
-    assert checkpoint.parse(checkpoint.encode(checkpoint.document(entries)), "f") == entries
+    assert checkpoint.parse(checkpoint.encode(checkpoint.document(entries))) == entries
 
 
 GOOD = checkpoint.encode(checkpoint.document({PodUid("u"): Allocation({"c": resources("1,1Gi")})}))
@@ -79,18 +79,14 @@ GOOD = checkpoint.encode(checkpoint.document({PodUid("u"): Allocation({"c": reso
         ),
     ],
 )
-def test_what_cannot_be_read_names_the_file_and_the_remedy(text: bytes, why: str) -> None:
-    """Edge case 28: the agent refuses to start."""
-    with pytest.raises(ConfigError) as caught:
-        checkpoint.parse(text, "/var/lib/kubelet/allocated_pods_state")
-    assert str(caught.value) == (
-        f"could not restore state from checkpoint: {why}, please drain this node and delete pod resource "
-        'information checkpoint file "/var/lib/kubelet/allocated_pods_state" before restarting flexlet'
-    )
+def test_what_cannot_be_read_is_an_error_and_no_guess(text: bytes, why: str) -> None:
+    with pytest.raises(InputError) as caught:
+        checkpoint.parse(text)
+    assert caught.value.message == why
 
 
 def test_unknown_keys_are_ignored() -> None:
     """A newer kubelet keeps more."""
     data = '{"entries":{"u":{"ContainerResources":null,"PodLevelResources":null,"EmptyDirVolumeLimits":{}}}}'
     text = checkpoint.encode(checkpoint.Document(data, checkpoint.checksum(data)))
-    assert checkpoint.parse(text, "f") == {"u": Allocation({})}
+    assert checkpoint.parse(text) == {"u": Allocation({})}

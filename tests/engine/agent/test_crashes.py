@@ -58,6 +58,7 @@ EXPECTED = {
 """How often containers were restarted."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORIES)
 def test_death_after_any_deed_changes_nothing_in_the_end(name: str, tmp_path: Path) -> None:
     """Same status, same cgroups, same records, every container once and none lost."""

@@ -68,6 +68,7 @@ class Life:
             assert found["status"]["phase"] == "Running", found["status"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_random_lives_on_one_host(tmp_path: Path, seed: int) -> None:
     async def story() -> None:

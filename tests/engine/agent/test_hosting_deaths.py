@@ -127,6 +127,7 @@ class Pair(Host):
 CASES = list(itertools.product(("n1", "n2"), ("before", "after"), (1, 2), (("n1", "n2"), ("n2", "n1"))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("victim", "moment", "count", "order"), CASES)
 def test_whoever_dies_size_is_never_there_twice_and_arrives(
     tmp_path: Path, victim: str, moment: Moment, count: int, order: tuple[str, str]

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from tests.pods import resources
 
 from flexlet.api.units import PodUid
+from flexlet.core.agent.world import Remembered
 from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
 from flexlet.engine.agent.ledger import ALLOCATED, Book, Ledger
-from flexlet.errors import ConfigError, HostError
+from flexlet.engine.agent.replaced import REPLACED, Replaced
+from flexlet.errors import HostError
 from flexlet.testing.memory import MemoryCheckpoints
 
 A, B = PodUid("a"), PodUid("b")
@@ -47,7 +49,7 @@ class Disk(MemoryCheckpoints):
     @property
     def entries(self) -> dict[PodUid, Allocation]:
         raw = self.files.get(ALLOCATED)
-        return {} if raw is None else dict(checkpoint.parse(raw, "f"))
+        return {} if raw is None else dict(checkpoint.parse(raw))
 
 
 async def test_a_change_is_on_disk_when_the_call_returns_and_another_agent_finds_it() -> None:
@@ -148,19 +150,77 @@ def test_memory_and_disk_agree_whatever_fails(steps: list[tuple[PodUid, int, boo
     asyncio.run(story())
 
 
-async def test_a_broken_file_is_refused_with_the_remedy() -> None:
+@pytest.mark.parametrize("noise", [b"", b"{", b'{"data":"{}","checksum":1}', b"\xff\x00" * 40])
+async def test_a_corrupt_record_is_set_aside_and_the_other_one_counts(noise: bytes) -> None:
     disk = Disk()
-    disk.files[ALLOCATED] = b'{"data":"{}","checksum":1}'
-    with pytest.raises(ConfigError, match="please drain this node and delete"):
-        await Ledger(disk).open()
+    before = Ledger(disk)
+    await before.allocated.put(A, sized(1))
+    await before.actuated.put(A, sized(1))
+    disk.files[ALLOCATED] = noise
+    after = Ledger(disk)
+    await after.open()
+    assert after.remembered() == {A: Remembered(sized(1), sized(1), frozenset())}
+    assert (ALLOCATED in disk.files, disk.files[f"{ALLOCATED}.bad"]) == (False, noise)
+    await after.allocated.put(B, sized(2))
+    assert disk.entries == {A: sized(1), B: sized(2)}
 
 
-async def test_a_file_that_cannot_be_read_is_told_as_such() -> None:
+async def test_files_that_cannot_even_be_read_do_not_keep_the_agent_from_starting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     class Unreadable(Disk):
         async def load(self, name: str) -> bytes | None:
-            raise HostError(f"cannot read {name}")
+            raise HostError(f"cannot read {name}: Input/output error")
 
-    with pytest.raises(
-        ConfigError, match="cannot read the node's records of pod resources: cannot read allocated"
-    ):
-        await Ledger(Unreadable()).open()
+        async def set_aside(self, name: str) -> str:
+            raise HostError(f"cannot rename {name}: Read-only file system")
+
+    ledger = Ledger(Unreadable())
+    await ledger.open()
+    assert ledger.remembered() == {}
+    assert caplog.messages[0] == (
+        "ignoring the corrupt checkpoint /var/lib/kubelet/allocated_pods_state: cannot read allocated_pods_state: "
+        "Input/output error; cannot rename allocated_pods_state: Read-only file system"
+    )
+
+
+async def test_containers_replaced_at_the_same_moment_are_all_written_down() -> None:
+    disk = Disk()
+    replaced = Replaced(disk)
+    await asyncio.gather(*(replaced.add(PodUid(str(number)), f"run-{number}", ()) for number in range(20)))
+    again = Replaced(disk)
+    await again.open()
+    assert [again.get(PodUid(str(number))) for number in range(20)] == [
+        frozenset({f"run-{number}"}) for number in range(20)
+    ]
+
+
+async def test_a_replaced_run_whose_write_failed_is_written_by_the_next_attempt() -> None:
+    disk = Disk()
+    replaced = Replaced(disk)
+    await replaced.add(A, "first", ())
+    disk.failures = [True]
+    with pytest.raises(HostError):
+        await replaced.add(A, "second", ("first",))
+    assert replaced.get(A) == {"first"}
+    await replaced.add(A, "second", ("first",))
+    again = Replaced(disk)
+    await again.open()
+    assert again.get(A) == {"first", "second"}
+
+
+async def test_a_file_of_replaced_runs_from_before_it_had_a_checksum_is_read() -> None:
+    disk = Disk()
+    disk.files[REPLACED] = b'{"a":["run"]}'
+    replaced = Replaced(disk)
+    await replaced.open()
+    assert replaced.get(A) == {"run"}
+
+
+@pytest.mark.parametrize("noise", [b"", b'{"runs":{"a":["run"]},"checksum":1}', b'{"a":"run"}', b"[]"])
+async def test_a_corrupt_file_of_replaced_runs_is_set_aside(noise: bytes) -> None:
+    disk = Disk()
+    disk.files[REPLACED] = noise
+    replaced = Replaced(disk)
+    await replaced.open()
+    assert (replaced.get(A), disk.files) == (frozenset(), {f"{REPLACED}.bad": noise})

@@ -70,6 +70,7 @@ STORIES: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORIES)
 def test_death_after_any_deed_leaves_everybody_their_cpus(name: str, tmp_path: Path) -> None:
     """The next agent finds the same sets, however far the last one came."""

@@ -11,10 +11,12 @@ smaller (balloon.md §5.7). Nobody has to go because a balloon is older.
 
 The resource managers are asked in the middle; if a later check refuses, nothing of the pod is in their books.
 
-A critical pod without room is not refused if others can make way; it stays undecided until they are gone.
+A critical pod without room is not refused if others can make way; it stays undecided until they are gone. So does
+any pod for which there is room once those have gone that are leaving already: the scheduler stops counting a pod
+when the API no longer has it, which after a deletion without grace is before its containers have ended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -36,7 +38,7 @@ from flexlet.core.resources import effective, fit
 from flexlet.core.resources.amounts import as_integers
 from flexlet.core.resources.names import CPU, EPHEMERAL_STORAGE, MEMORY, is_extended
 from flexlet.core.scheduling import filters, nodeaffinity
-from flexlet.core.scheduling.pods import host_ports
+from flexlet.core.scheduling.pods import HostPort, host_ports
 
 POD_LEVEL_RESOURCES: Final = "PodLevelResources"
 _OS: Final = "linux"
@@ -77,7 +79,8 @@ class Asked(msgspec.Struct, frozen=True):
     others: tuple[Neighbour, ...]
 
 
-Check = Callable[[Asked], Rejected | Preempting | None]
+Objection = Rejected | Preempting | Later
+Check = Callable[[Asked], Objection | None]
 
 
 def undecided(world: World) -> list[PodRecord]:
@@ -107,8 +110,14 @@ def ask(record: PodRecord, world: World) -> Verdict:
         return refusal
     placed = managing.placed(asked.pod, world)
     if isinstance(placed, Refusal):
-        return Later() if managing.may_leave(world) else Rejected(placed.reason, placed.message, by_managers=True)
+        return Later() if _may_free(world) else Rejected(placed.reason, placed.message, by_managers=True)
     return _first(AFTER_PLACING, asked) or Admitted(allocation, placed)
+
+
+def _may_free(world: World) -> bool:
+    """Whether CPUs or memory in the managers' books are about to be given back."""
+    leaving = (uid for uid, record in world.pods.items() if is_leaving(record))
+    return managing.may_leave(world) or any(world.managers.placed(uid) for uid in leaving)
 
 
 def _fitted(record: PodRecord, allocation: Allocation, others: tuple[Neighbour, ...], world: World) -> Allocation:
@@ -122,7 +131,7 @@ def _fitted(record: PodRecord, allocation: Allocation, others: tuple[Neighbour, 
     return balloons.filled((pod,), world.setup.allocatable, used).get(record.uid, allocation)
 
 
-def _first(checks: tuple["Check", ...], asked: Asked) -> Rejected | Preempting | None:
+def _first(checks: tuple["Check", ...], asked: Asked) -> Objection | None:
     return next((found for check in checks if (found := check(asked)) is not None), None)
 
 
@@ -186,18 +195,20 @@ def _groups(asked: Asked) -> Rejected | None:
     return Rejected("SupplementalGroupsPolicyNotSupported", text)
 
 
-def _general(asked: Asked) -> Rejected | Preempting | None:
+def _general(asked: Asked) -> Objection | None:
     """Room first, then everything else; a critical pod is refused for the rest, and room is made for it."""
-    short = _shortages(asked)
-    rest = next((found for check in _PLACE if (found := check(asked)) is not None), None)
+    short = _shortages(asked, asked.others)
+    rest = _first(_PLACE, asked)
     if not short or (rest is not None and is_critical(asked.pod)):
         return rest
+    if not _shortages(asked, tuple(each for each in asked.others if not each.leaving)):
+        return Later()
     if is_critical(asked.pod) and not is_balloon(asked.pod):
         return _make_way(asked, short)
     return Rejected(f"OutOf{short[0].resource}", room.out_of(short[0]))
 
 
-def _shortages(asked: Asked) -> list[fit.Shortage]:
+def _shortages(asked: Asked, others: tuple[Neighbour, ...]) -> list[fit.Shortage]:
     """What is missing; resources that nobody advertises on this node are another one's business."""
     whole = is_balloon(asked.pod)
     allocatable = asked.world.setup.allocatable if whole else ballooning.offered(asked.world)
@@ -207,7 +218,7 @@ def _shortages(asked: Asked) -> list[fit.Shortage]:
         if name in allocatable or not is_extended(name)
     }
     ordered = {name: wanted[name] for name in sorted(wanted, key=_rank)}
-    return fit.shortages(ordered, allocatable, neighbours.used(asked.others), len(asked.others))
+    return fit.shortages(ordered, allocatable, neighbours.used(others), len(others))
 
 
 def _rank(name: str) -> tuple[int, str]:
@@ -242,12 +253,19 @@ def _name(asked: Asked) -> Rejected | None:
     return _failed("NodeName", "node(s) didn't match the requested node name")
 
 
-def _ports(asked: Asked) -> Rejected | None:
+def _ports(asked: Asked) -> Rejected | Later | None:
     wanted = host_ports(asked.pod)
     if not wanted:
         return None
-    used = [port for other in _holders(asked.record, asked.world) for port in host_ports(other.pod)]
-    return _failed("NodePorts", filters.PORTS) if any(filters.is_taken(each, used) for each in wanted) else None
+    takers = [other for other in _holders(asked.record, asked.world) if _has_taken(other, wanted)]
+    if takers and all(is_leaving(each) for each in takers):
+        return Later()
+    return _failed("NodePorts", filters.PORTS) if takers else None
+
+
+def _has_taken(other: PodRecord, wanted: Sequence[HostPort]) -> bool:
+    used = host_ports(other.pod)
+    return any(filters.is_taken(each, used) for each in wanted)
 
 
 def _taints(asked: Asked) -> Rejected | None:

@@ -5,8 +5,7 @@ another one as text, and a checksum of that text (32-bit FNV-1a over ``(string)`
 empty maps are left out, unknown keys are ignored. Reading and writing files is the caller's; a missing file is an
 empty state, and a document whose checksum was written last need not be written again.
 
-Must stay true: what cannot be read is an error that names the file and the remedy. A node that guessed would
-restart or resize running pods.
+Must stay true: what cannot be read is an error, never a guess. What a node does then is its ledger's decision.
 """
 
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from flexlet.api.units import PodUid
 from flexlet.core import fnv
 from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.rounding import text_requirements
-from flexlet.errors import ConfigError, InputError
+from flexlet.errors import InputError
 
 ALLOCATED_FILE: Final = "allocated_pods_state"
 ACTUATED_FILE: Final = "actuated_pods_state"
@@ -121,18 +120,12 @@ def encode(checkpoint: Document) -> bytes:
     return gotext.json_text({"data": checkpoint.data, "checksum": checkpoint.checksum}).encode()
 
 
-def parse(text: bytes, path: str) -> Entries:
-    """The pods of a file, or ConfigError; `path` is only for the message."""
-    try:
-        found = decode.from_json(text, Document)
-        if found.checksum != checksum(found.data):
-            raise InputError("checkpoint is corrupted: the checksum does not match")
-        entries = decode.from_json(found.data, _Data).entries or {}
-    except InputError as error:
-        raise ConfigError(
-            f"could not restore state from checkpoint: {error.message}, please drain this node and delete "
-            f'pod resource information checkpoint file "{path}" before restarting flexlet'
-        ) from error
+def parse(text: bytes) -> Entries:
+    """The pods of a file, or InputError."""
+    found = decode.from_json(text, Document)
+    if found.checksum != checksum(found.data):
+        raise InputError("checkpoint is corrupted: the checksum does not match")
+    entries = decode.from_json(found.data, _Data).entries or {}
     return {
         PodUid(uid): Allocation(entry.ContainerResources or {}, entry.PodLevelResources)
         for uid, entry in entries.items()

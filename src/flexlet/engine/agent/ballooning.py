@@ -16,6 +16,7 @@ from flexlet.core.balloon import enforcement
 from flexlet.core.balloon.enforcement import NO_CAP, Cap, Limits
 from flexlet.core.node.events import of_node
 from flexlet.engine.agent.loop import AgentLoop
+from flexlet.engine.agent.restored import restored
 from flexlet.engine.agent.tree import PodTree
 from flexlet.engine.pause import pause
 from flexlet.errors import HostError, InputError
@@ -54,16 +55,8 @@ class Ballooning:
         return self._cap
 
     async def begin(self) -> None:
-        """Cap pods as an agent before this one did; HostError if that cannot be read or done."""
-        raw = await self._files.load(enforcement.FILE)
-        if raw is None:
-            return
-        try:
-            self._cap = enforcement.parse(raw)
-        except InputError as error:
-            kept = f"{enforcement.FILE}.bad"
-            log.warning("beginning anew: %s: %s; kept as %s", self._files.path(enforcement.FILE), error, kept)
-            await self._files.save(kept, raw)
+        """Cap pods as an agent before this one did; HostError if that cannot be done."""
+        self._cap = await restored(self._files, enforcement.FILE, enforcement.parse) or NO_CAP
         if self._cap != NO_CAP:
             await self._tree.cap(enforcement.files(self._cap))
 

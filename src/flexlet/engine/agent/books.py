@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from flexlet.core.managers import files
 from flexlet.core.managers.files import CPU_FILE, MEMORY_FILE, Files
+from flexlet.engine.agent.restored import restored
 from flexlet.ports.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class ManagerFiles:
     async def open(self) -> Files:
         """What an earlier agent, or a kubelet, has left."""
         for name in (CPU_FILE, MEMORY_FILE):
-            raw = await self._checkpoints.load(name)
+            raw = await restored(self._checkpoints, name, bytes)
             if raw is not None:
                 self._durable[name] = raw.decode(errors="replace")
         return self.found

@@ -15,7 +15,8 @@ from flexlet.core.resize import checkpoint
 from flexlet.core.resize.allocation import Allocation
 from flexlet.engine.agent.books import ManagerFiles
 from flexlet.engine.agent.replaced import Replaced
-from flexlet.errors import ConfigError, HostError
+from flexlet.engine.agent.restored import restored
+from flexlet.errors import HostError
 from flexlet.ports.checkpoints import Checkpoints
 
 ALLOCATED: Final = checkpoint.ALLOCATED_FILE
@@ -32,12 +33,18 @@ class Book:
         self._durable: dict[PodUid, Allocation] = {}
         self._draft = checkpoint.Draft()
         self._lock = asyncio.Lock()
+        self.is_lost = False
+        """Whether there was no file to read, or a corrupt one."""
 
     async def open(self) -> None:
-        """Read what an earlier agent left; a broken file is refused, since nobody can guess it."""
-        raw = await self._files.load(self._name)
-        found = {} if raw is None else checkpoint.parse(raw, self._files.path(self._name))
-        self._entries, self._durable = dict(found), dict(found)
+        """Read what an earlier agent left."""
+        found = await restored(self._files, self._name, checkpoint.parse)
+        self.is_lost = found is None
+        self._entries, self._durable = dict(found or {}), dict(found or {})
+
+    def take_over(self, other: "Book") -> None:
+        """Go by another record where this one was lost; the next write makes it durable."""
+        self._entries = {uid: entry for uid in other.uids() if (entry := other.get(uid)) is not None}
 
     def get(self, uid: PodUid) -> Allocation | None:
         """What is recorded of a pod."""
@@ -98,14 +105,17 @@ class Ledger:
         self.managers = ManagerFiles(files)
 
     async def open(self) -> None:
-        """Read all; raises ConfigError that names the file and the remedy."""
-        try:
-            await self.allocated.open()
-            await self.actuated.open()
-            await self.replaced.open()
-            await self.managers.open()
-        except HostError as error:
-            raise ConfigError(f"cannot read the node's records of pod resources: {error}") from error
+        """Read all; what is corrupt is set aside.
+
+        The records differ only while a resize is under way, so a lost one is replaced by the other: going by the
+        pods' specs instead would allocate resizes that were deferred, and reject running pods for them.
+        """
+        await self.allocated.open()
+        await self.actuated.open()
+        if self.allocated.is_lost:
+            self.allocated.take_over(self.actuated)
+        await self.replaced.open()
+        await self.managers.open()
 
     def forget(self, *uids: PodUid) -> None:
         """Drop pods from all."""

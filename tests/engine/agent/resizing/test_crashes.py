@@ -177,6 +177,7 @@ def every_death(directory: Path, story: Story) -> tuple[Json, dict[str, Json], i
             others[f"{number} {'.'.join(died)}"] = found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STORIES)
 def test_death_after_any_deed_changes_nothing_in_the_end(name: str, tmp_path: Path) -> None:
     """Same size, same books, same cgroups and same pods, and nobody who stays has noticed."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests import campaign
 from tests.engine.agent.happenings import Wait
 from tests.engine.agent.resizing import rig
 from tests.engine.agent.resizing.happenings import (
@@ -63,6 +64,7 @@ def test_a_life_that_went_wrong_once(name: str, config: Json) -> None:
     ends_well(LIVES[name], config)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(life_of(14), configs)
 def test_any_life_ends_well(life: list[Happening], config: Json) -> None:
@@ -70,9 +72,10 @@ def test_any_life_ends_well(life: list[Happening], config: Json) -> None:
     ends_well(life, config)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=campaign.length(20, 1000), deadline=None)
 @given(life_of(40), configs)
 def test_any_long_life_ends_well(life: list[Happening], config: Json) -> None:
     """The same for longer ones, and a thousand of them."""

@@ -145,7 +145,8 @@ async def every_death(directory: Path, story: Story, first: int, step: int) -> t
         number += step
 
 
-@pytest.mark.parametrize("first", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [1, 2, 3])
 @pytest.mark.parametrize("name", STORIES)
 def test_death_at_any_step_changes_nothing_in_the_end(name: str, first: int, tmp_path: Path) -> None:
     """The last life of each is one without a death."""

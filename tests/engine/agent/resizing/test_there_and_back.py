@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import campaign
 from tests.engine.agent.resizing import rig
 from tests.engine.agent.resizing.happenings import configs
 from tests.engine.agent.world import amounts, is_ready, pod, world
@@ -101,6 +102,7 @@ def leaves_no_trace(plug: Plug, config: Json) -> None:
     assert after == before
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(plugs, configs)
 def test_what_goes_again_leaves_no_trace(plug: Plug, config: Json) -> None:
@@ -110,7 +112,7 @@ def test_what_goes_again_leaves_no_trace(plug: Plug, config: Json) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=campaign.length(30, 200), deadline=None)
 @given(plugs, configs)
 def test_whatever_goes_again_leaves_no_trace(plug: Plug, config: Json) -> None:
     """The same, for many more."""

@@ -37,6 +37,7 @@ def kept(seen: Seen) -> tuple[Any, ...]:
     return (*promises.kept(seen), promises.allocated(seen), promises.restarts(seen))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_there_and_back(name: str, tmp_path: Path) -> None:
     """At each place the status says what was asked, the cgroups have it, and only who must was restarted."""

@@ -1,9 +1,7 @@
 """The node's generations, in memory and on disk: which size counts, and what is not finished."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
-from typing import Final
 
 import msgspec
 
@@ -16,11 +14,10 @@ from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.machine.difference import difference
 from flexlet.core.machine.machine import Machine
-from flexlet.errors import HostError
+from flexlet.engine.agent.restored import restored
+from flexlet.errors import HostError, InputError
 from flexlet.ports.checkpoints import Checkpoints
 from flexlet.ports.clock import Clock
-
-log: Final = logging.getLogger(__name__)
 
 
 class Generations:
@@ -64,13 +61,8 @@ class Generations:
 
     async def open(self, machine: Machine, settings: ResizeSettings) -> None:
         """Go on from what an earlier agent left; a file that cannot be read is kept beside."""
-        raw = await self._files.load(saved.FILE)
-        found = None if raw is None else saved.parse(raw)
-        if raw is not None and isinstance(found, Spoiled):
-            log.warning("beginning anew: %s: %s; kept as .bad", self._files.path(saved.FILE), found.why)
-            await self._files.save(f"{saved.FILE}.bad", raw)
-            found = None
-        begun = saved.begin(found if isinstance(found, Saved) else None, machine, self._clock.now(), settings)
+        found = await restored(self._files, saved.FILE, _parse)
+        begun = saved.begin(found, machine, self._clock.now(), settings)
         self._saved, self.before, self.unfinished = begun.saved, begun.before, begun.unfinished
         if begun.earlier is not None and difference(begun.earlier.machine, machine):
             # Pods that an earlier agent let in are asked again: the machine is another since it was started anew.
@@ -116,3 +108,10 @@ class Generations:
 
     async def _write(self) -> None:
         await self._files.save(saved.FILE, saved.encode(self._saved))
+
+
+def _parse(raw: bytes) -> Saved:
+    found = saved.parse(raw)
+    if isinstance(found, Spoiled):
+        raise InputError(found.why)
+    return found
