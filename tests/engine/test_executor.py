@@ -1,6 +1,7 @@
 """From actions to calls, from answers to observations."""
 
 import msgspec
+import pytest
 from tests.engine.fakes import FakeClock, FakeCluster
 
 from flexlet.api import status
@@ -8,6 +9,7 @@ from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, LookUp, 
 from flexlet.core.observations import Absent, Failed, Observation, Seen, Vanished
 from flexlet.engine.executor import Executor
 from flexlet.engine.recorder import Recorder
+from flexlet.ports.cluster import Ref
 
 PODS = ("", "v1", "pods")
 POD = {"metadata": {"name": "a", "namespace": "default"}}
@@ -112,3 +114,23 @@ async def test_all_actions_run_even_if_some_are_refused() -> None:
     deletion = DeleteObject(ref=PODS, namespace="default", name="a")
     assert await run(cluster, patch, deletion) == [Failed(patch, 404, "NotFound", 'pods "missing" not found')]
     assert cluster.all("pods") == []
+
+
+class BrokenCluster(FakeCluster):
+    """A client that fails in a way nobody foresaw."""
+
+    async def get(self, ref: Ref, namespace: str, name: str) -> bytes:
+        if name == "bad":
+            raise RuntimeError("odd")
+        return await super().get(ref, namespace, name)
+
+
+async def test_an_action_that_nobody_can_carry_out_is_not_all_of_them(caplog: pytest.LogCaptureFixture) -> None:
+    """It comes back as a failure, which its controller backs off from; the others are done."""
+    cluster = BrokenCluster()
+    cluster.put("pods", POD)
+    bad, good = (LookUp(ref=PODS, namespace="default", name=name) for name in ("bad", "a"))
+    failed, seen = await run(cluster, bad, good)
+    assert failed == Failed(bad, 500, "InternalError", "RuntimeError: odd")
+    assert isinstance(seen, Seen)
+    assert [record.exc_info is not None for record in caplog.records] == [True]

@@ -7,7 +7,10 @@ from contextlib import asynccontextmanager
 from tests.engine.fakes import FakeClock, FakeCluster
 
 from flexlet.api import status
+from flexlet.core.faults import Faults
 from flexlet.core.observations import Observation, Seen, Vanished
+from flexlet.core.views import objects
+from flexlet.core.views.objects import ObjectView, Viewer
 from flexlet.engine.feed import Feed
 from flexlet.ports.cluster import PODS
 
@@ -52,10 +55,12 @@ class Listener:
 
 
 @asynccontextmanager
-async def listening(cluster: FakeCluster, clock: FakeClock) -> AsyncIterator[Listener]:
+async def listening(
+    cluster: FakeCluster, clock: FakeClock, faults: Faults | None = None, viewer: Viewer = objects.view
+) -> AsyncIterator[Listener]:
     listener = Listener()
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(listener.listen(Feed(cluster, clock, PODS)))
+        task = group.create_task(listener.listen(Feed(cluster, clock, PODS, faults=faults, viewer=viewer)))
         yield listener
         task.cancel()
 
@@ -124,3 +129,58 @@ async def test_pauses_grow_while_the_server_is_in_trouble() -> None:
         assert await listener.next() == []
     assert clock.slept[:5] == [0.05, 0.1, 0.2, 0.4, 0.8]
     assert max(clock.slept) <= 10.0
+
+
+def picky(raw: bytes) -> tuple[ObjectView, int]:
+    """A view that did not foresee pods called bad."""
+    view, revision = objects.view(raw)
+    if view.name == "bad":
+        raise KeyError("spec")
+    return view, revision
+
+
+async def test_an_object_that_cannot_be_read_is_left_out_and_not_gone() -> None:
+    """In the list, in the watch and in the list after it; a feed goes on where it was."""
+    cluster, faults = FakeCluster(), Faults()
+    for name in ("bad", "a"):
+        cluster.put("pods", pod(name))
+    async with listening(cluster, FakeClock(), faults, picky) as listener:
+        assert told(await listener.next()) == [("Seen", "uid-a")]
+        cluster.put("pods", pod("bad"), "MODIFIED")
+        assert await listener.next() == []
+        cluster.put("pods", pod("b"))
+        assert told(await listener.next()) == [("Seen", "uid-b")]
+        cluster.end_watches()
+        cluster.put("pods", pod("c"))
+        assert told(await listener.next()) == [("Seen", "uid-c")]
+    assert (faults.count("feed of pods"), faults.held("feed of pods")) == (2, frozenset({"default/bad"}))
+
+
+async def test_what_became_unreadable_is_not_taken_for_gone() -> None:
+    """A pod that was shown once and cannot be read in the next list stays as it was shown."""
+    cluster, faults, is_picky = FakeCluster(), Faults(), False
+
+    def viewer(raw: bytes) -> tuple[ObjectView, int]:
+        return picky(raw) if is_picky else objects.view(raw)
+
+    for name in ("bad", "a"):
+        cluster.put("pods", pod(name))
+    async with listening(cluster, FakeClock(), faults, viewer) as listener:
+        assert told(await listener.next()) == [("Seen", "uid-bad"), ("Seen", "uid-a")]
+        is_picky = True
+        cluster.end_watches()
+        assert told(await listener.next()) == [("Seen", "uid-a")]
+    assert faults.held("feed of pods") == frozenset({"default/bad"})
+
+
+async def test_bytes_that_are_no_object_end_no_feed() -> None:
+    """Nobody knows which object it was, so none is taken for gone."""
+    cluster, faults = FakeCluster(), Faults()
+    cluster.put("pods", pod("a"))
+    cluster.put("pods", pod("odd"))
+    async with listening(cluster, FakeClock(), faults) as listener:
+        assert told(await listener.next()) == [("Seen", "uid-a"), ("Seen", "uid-odd")]
+        cluster.objects["pods", "default", "odd"] = {"metadata": 7}
+        cluster.end_watches()
+        assert told(await listener.next()) == [("Seen", "uid-a")]
+    assert faults.held("feed of pods") == frozenset({"<unreadable>"})

@@ -4,16 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
 from tests.engine.fakes import FakeClock, FakeCluster
 
 from flexlet.api import status
 from flexlet.core.actions import ApiPlan, PatchObject, Ref
+from flexlet.core.faults import Faults, LookFault
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.views.objects import ObjectView
 from flexlet.engine.executor import Executor
 from flexlet.engine.fanout import Fanout
 from flexlet.engine.feed import Feed
-from flexlet.engine.loop import Loop, LoopStatistics
+from flexlet.engine.loop import DECIDING, Loop, LoopStatistics
 from flexlet.engine.recorder import Recorder
 from flexlet.ports.cluster import NODES, PODS
 from flexlet.ports.cluster import Ref as PortRef
@@ -29,6 +31,7 @@ class Script:
     def __init__(self, *plans: ApiPlan) -> None:
         self.plans = list(plans)
         self.diary: list[object] = []
+        self.on_decide: Callable[[], None] = lambda: None
 
     def fold(self, observation: Observation) -> None:
         match observation:
@@ -42,6 +45,7 @@ class Script:
     def decide(self, now: float) -> ApiPlan:
         del now
         self.diary.append("decide")
+        self.on_decide()
         return self.plans.pop(0) if self.plans else ApiPlan()
 
 
@@ -53,11 +57,24 @@ class Stage:
         self.clock = FakeClock()
         self.script = Script(*plans)
 
-    def loop(self, *refs: PortRef, shared: tuple[Fanout, ...] = (), pace_s: float = 0.0) -> Loop:
+    def loop(
+        self,
+        *refs: PortRef,
+        shared: tuple[Fanout, ...] = (),
+        pace_s: float = 0.0,
+        faults: Faults | None = None,
+    ) -> Loop:
         executor = Executor(self.cluster, Recorder(self.cluster, self.clock))
         feeds = [Feed(self.cluster, self.clock, ref) for ref in refs]
         return Loop(
-            self.script, feeds, executor, self.clock, shared=shared, pace_s=pace_s, open_feed=self.open_feed
+            self.script,
+            feeds,
+            executor,
+            self.clock,
+            shared=shared,
+            pace_s=pace_s,
+            open_feed=self.open_feed,
+            faults=faults,
         )
 
     def open_feed(self, ref: Ref) -> Feed:
@@ -182,3 +199,65 @@ async def test_a_loop_can_be_woken() -> None:
         assert loop.rounds == 1
         loop.wake()
         await stage.until(lambda: loop.rounds == 2)
+
+
+class Touchy(Script):
+    """Cannot take the pod called bad, nor decide as often as it is told to fail."""
+
+    def __init__(self, failures: int = 0, *plans: ApiPlan) -> None:
+        super().__init__(*plans)
+        self.failures = failures
+
+    def fold(self, observation: Observation) -> None:
+        super().fold(observation)
+        if isinstance(observation, Seen) and observation.view and observation.view.name == "bad":
+            raise KeyError("spec")
+
+    def decide(self, now: float) -> ApiPlan:
+        plan = super().decide(now)
+        if self.failures:
+            self.failures -= 1
+            raise ZeroDivisionError
+        return plan
+
+
+async def test_an_object_that_cannot_be_folded_is_left_out() -> None:
+    """The others are folded, deciding goes on, and the object is counted until it can be read."""
+    stage, faults = Stage(), Faults()
+    stage.script = Touchy()
+    for name in ("bad", "good"):
+        stage.cluster.put("pods", pod(name))
+    async with running(stage.loop(PODS, faults=faults)):
+        await stage.until(lambda: stage.script.diary == [("bad", 1), ("good", 2), "decide"])
+        assert (faults.count("script"), faults.held("script")) == (1, frozenset({"pods/default/bad"}))
+        stage.cluster.put("pods", pod("more"))
+        await stage.until(lambda: stage.script.diary[3:] == [("more", 3), "decide"])
+        stage.cluster.drop("pods", "default", "bad")
+        await stage.until(lambda: stage.script.diary[5:] == ["bad gone", "decide"])
+    assert (faults.count("script"), faults.held("script")) == (1, frozenset())
+
+
+async def test_a_decision_that_fails_is_made_again_ever_later(caplog: pytest.LogCaptureFixture) -> None:
+    """And is told of once per back-off, with where it failed."""
+    stage, faults = Stage(), Faults()
+    stage.script = Touchy(4)
+    async with running(stage.loop(PODS, faults=faults)):
+        await stage.until(lambda: stage.script.diary == ["decide"] * 5)
+    assert [round(pause, 3) for pause in stage.clock.slept] == [0.05, 0.1, 0.2, 0.4]
+    assert (faults.count("script"), faults.held("script")) == (4, frozenset())
+    assert [(record.__dict__["object"], record.exc_info is not None) for record in caplog.records] == [
+        (DECIDING, True)
+    ]
+
+
+async def test_a_look_that_failed_is_counted_and_the_plan_carried_out() -> None:
+    bad = ApiPlan((patch("a"),), faults=(LookFault("default/b", ValueError("odd")),))
+    stage, faults = Stage(bad, ApiPlan(faults=(LookFault("default/b", None),))), Faults()
+    stage.cluster.put("pods", pod("a"))
+    held: list[frozenset[str]] = []
+    stage.script.on_decide = lambda: held.append(faults.held("script"))
+    loop = stage.loop(PODS, faults=faults)
+    async with running(loop):
+        await stage.until(lambda: stage.script.diary.count("decide") >= 2 and not faults.held("script"))
+    assert held[:2] == [frozenset(), frozenset({"default/b"})]
+    assert (faults.count("script"), loop.statistics().actions) == (1, 1)

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from flexlet.core.faults import LookFault
+
 Ref = tuple[str, str, str]
 
 
@@ -89,3 +91,5 @@ class ApiPlan(msgspec.Struct, frozen=True):
     wake_at: float | None = None
     follow: tuple[Ref, ...] = ()
     """Further resources to be told about from now on."""
+    faults: tuple[LookFault, ...] = ()
+    """Looks at single objects that failed, for whoever counts and tells; the rest of the plan is good."""

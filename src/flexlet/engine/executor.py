@@ -1,6 +1,7 @@
 """Carry out API actions through the Cluster port, several at a time, and bring back what the server said."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,6 +17,8 @@ from flexlet.ports.cluster import Cluster, Ref
 
 CONCURRENCY: Final = 32
 PATIENCE_S: Final = 30.0
+
+log: Final = logging.getLogger(__name__)
 
 
 class Executor:
@@ -41,6 +44,9 @@ class Executor:
                 return _refused(action, error)
             except TimeoutError:
                 return Failed(action, 504, "Timeout", f"no answer within {PATIENCE_S:.0f} s")
+            except Exception as error:  # one action that nobody can carry out is not all of them
+                log.warning("action failed: %s: %s", type(error).__name__, error, exc_info=error)
+                return Failed(action, 500, "InternalError", f"{type(error).__name__}: {error}")
 
     async def _act(self, action: ApiAction) -> Observation | None:
         match action:

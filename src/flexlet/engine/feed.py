@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from flexlet.api.status import ApiError
+from flexlet.core.faults import Faults
 from flexlet.core.observations import Observation, Seen, Vanished
 from flexlet.core.views import objects
 from flexlet.core.views.objects import Viewer
+from flexlet.engine.guard import Guard
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Change, Cluster, Ref
 
@@ -33,7 +35,9 @@ class Feed:
         namespace: str = "",
         field_selector: str = "",
         viewer: Viewer = objects.view,
+        faults: Faults | None = None,
     ) -> None:
+        self._guard = Guard(f"feed of {ref.plural}", clock, faults)
         self.ref = ref
         self._triple = (ref.group, ref.version, ref.plural)
         self._cluster = cluster
@@ -43,6 +47,7 @@ class Feed:
         self._viewer = viewer
         self._known: dict[tuple[str, str], str] = {}
         self._version = ""
+        self._blind = False
         self._pause = _FIRST_PAUSE_S
 
     async def batches(self) -> AsyncIterator[list[Observation]]:
@@ -56,7 +61,7 @@ class Feed:
                 moved = False
                 async for changes in self._watch():
                     moved = True
-                    yield [self._observed(change) for change in changes]
+                    yield self._readable(changes)
                 may_resume = moved
             if not may_resume:
                 self._version = ""
@@ -79,7 +84,9 @@ class Feed:
 
     def _relisted(self, items: Iterable[bytes]) -> list[Observation]:
         before, self._known = self._known, {}
-        seen: list[Observation] = [self._observed(Change("ADDED", raw)) for raw in items]
+        seen = self._readable(Change("ADDED", raw) for raw in items)
+        if self._blind:  # nobody knows which object it was: better late than wrongly gone
+            self._known = {**before, **self._known}
         gone = [
             Vanished(self._triple, namespace, name, uid)
             for (namespace, name), uid in before.items()
@@ -87,6 +94,31 @@ class Feed:
         ]
         # A name taken over by a new object: its predecessor vanishes before the new one is seen.
         return [*gone, *seen]
+
+    def _readable(self, changes: Iterable[Change]) -> list[Observation]:
+        """What can be read; the rest is left out, and known to be there as far as it can be."""
+        self._blind = False
+        found: list[Observation] = []
+        for change in changes:
+            try:
+                found.append(self._observed(change))
+            except Exception as error:  # noqa: BLE001  a client stored what the view did not foresee
+                self._guard.take(self._left_out(change), error)
+        return found
+
+    def _left_out(self, change: Change) -> str:
+        """Keep what is known of an object that cannot be shown: that it exists. Gives its name."""
+        try:
+            view, revision = objects.view(change.object)
+        except Exception:  # noqa: BLE001  not even that
+            self._blind = True
+            return "<unreadable>"
+        self._version = str(revision) if revision else self._version
+        if change.type == "DELETED":
+            self._known.pop((view.namespace, view.name), None)
+        else:
+            self._known[view.namespace, view.name] = view.uid
+        return f"{view.namespace}/{view.name}" if view.namespace else view.name
 
     def _observed(self, change: Change) -> Observation:
         view, revision = self._viewer(change.object)

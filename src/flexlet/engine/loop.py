@@ -6,6 +6,10 @@ so a decider never decides on a world that lacks the results of its own last pla
 by news older than these (`freshness`). A round without actions ends in waiting for a feed or for the time the
 plan names.
 
+A fault is an object's, not the loop's: an observation that the decider cannot take is left out, a look that fails
+is named by the plan, and a decision that fails as a whole is made again after a pause; each is counted and told of
+once per back-off.
+
 A round in which every action failed is followed by a pause that grows while the failures last, so that a server
 in trouble is not hammered; news from a feed, the sign that it is well, ends the pause.
 """
@@ -19,17 +23,21 @@ import msgspec
 
 from flexlet.core.actions import ApiPlan
 from flexlet.core.actions import Ref as Triple
+from flexlet.core.faults import Faults, LookFault
 from flexlet.core.observations import Failed, Observation
 from flexlet.engine.executor import Executor
 from flexlet.engine.fanout import Fanout
 from flexlet.engine.feed import Feed
 from flexlet.engine.freshness import Freshness
+from flexlet.engine.guard import Guard, name_of
 from flexlet.engine.pause import pause
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Ref
 
 _FIRST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 5.0
+DECIDING: Final = "the decision"
+"""Stands where an object's name does when deciding itself failed: what it failed on is not known."""
 
 
 class Decider(Protocol):
@@ -71,7 +79,9 @@ class Loop:
         shared: Sequence[Fanout] = (),
         pace_s: float = 0.0,
         open_feed: Callable[[Triple], Feed] | None = None,
+        faults: Faults | None = None,
     ) -> None:
+        self._guard = Guard(decider.name, clock, faults)
         self.name = decider.name
         self._decider = decider
         self._feeds = feeds
@@ -111,18 +121,33 @@ class Loop:
     def _take(self, source: object, batch: Iterable[Observation]) -> None:
         for observation in batch:
             if self._freshness.admits(observation):
-                self._decider.fold(observation)
+                self._fold(observation)
         self._unlisted.discard(source)
         if not self._unlisted:
             self._arrived.set()
+
+    def _fold(self, observation: Observation) -> None:
+        with self._guard.over(name_of(observation)):
+            self._decider.fold(observation)
+
+    def _decide(self) -> ApiPlan | None:
+        """A plan, None where deciding failed."""
+        plans: list[ApiPlan] = []
+        with self._guard.over(DECIDING):
+            plans.append(self._decider.decide(self._clock.now()))
+        return plans[0] if plans else None
 
     async def _drive(self, group: asyncio.TaskGroup) -> None:
         if self._unlisted:
             await self._arrived.wait()
         while True:
             self._arrived.clear()
-            plan = self._decider.decide(self._clock.now())
+            plan = self._decide()
             self.rounds += 1
+            if plan is None:
+                await self._back_off(failed=True)
+                continue
+            self._note(plan.faults)
             self._follow(plan.follow, group)
             if plan.actions:
                 await self._act(plan)
@@ -131,6 +156,13 @@ class Loop:
                 await self._keep_pace()
             await asyncio.sleep(0)
 
+    def _note(self, faults: Iterable[LookFault]) -> None:
+        for key, error in faults:
+            if error is None:
+                self._guard.ended(key)
+            else:
+                self._guard.take(key, error)
+
     async def _act(self, plan: ApiPlan) -> None:
         self._freshness.take_off()
         answers = await self._executor.run(plan.actions)
@@ -138,7 +170,7 @@ class Loop:
         self._actions += len(plan.actions)
         self._failures += failures
         for answer in self._freshness.land(answers):
-            self._decider.fold(answer)
+            self._fold(answer)
         await self._back_off(failures == len(plan.actions))
 
     def _follow(self, refs: Iterable[Triple], group: asyncio.TaskGroup) -> None:

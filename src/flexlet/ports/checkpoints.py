@@ -14,6 +14,10 @@ class Checkpoints(Protocol):
         """Replace it; on return it is on disk. Failures are `HostError` and leave the old content."""
         ...
 
+    async def set_aside(self, name: str) -> str:
+        """Rename a file that cannot be used to NAME.bad, and say where it is now. Failures are `HostError`."""
+        ...
+
     def path(self, name: str) -> str:
         """Where it lies, for messages."""
         ...

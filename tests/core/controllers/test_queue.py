@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flexlet.core.controllers.queue import WorkQueue
+from flexlet.core.faults import LookFault
 
 
 def test_a_key_is_due_once_per_round_in_the_order_of_changes() -> None:
@@ -80,3 +81,31 @@ def test_no_alarm_is_lost_and_none_rings_early(alarms: list[tuple[str, float]]) 
         for key in queue.take(now):
             rung.setdefault(key, now)
     assert rung == earliest
+
+
+def test_a_look_that_fails_keeps_no_other_waiting() -> None:
+    """It is made again ever later, and is told of by name, until it goes well or the key is gone."""
+    queue, found = WorkQueue(), []
+    error = KeyError("spec")
+
+    def fail() -> list[str]:
+        raise error
+
+    now, waits = 0.0, []
+    queue.add("bad")
+    queue.add("good")
+    for _ in range(12):
+        for key in queue.take(now):
+            found += queue.attempt(key, fail if key == "bad" else lambda: ["done"], f"default/{key}")
+        assert queue.wake_at is not None
+        waits.append(queue.wake_at - now)
+        now = queue.wake_at
+    assert (found, waits) == (["done"], [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300])
+    assert queue.take_faults() == (LookFault("default/bad", error),) * 12
+    assert queue.take(now) == ["bad"]
+    assert queue.attempt("bad", lambda: ["well"], "default/bad") == ["well"]
+    assert queue.take_faults() == (LookFault("default/bad", None),)
+    queue.attempt("bad", fail)
+    queue.drop("bad")
+    assert queue.take_faults() == (LookFault("bad", error), LookFault("bad", None))
+    assert (queue.wake_at, queue.take_faults()) == (None, ())

@@ -21,6 +21,7 @@ from tests.core.controllers.world import (
 
 from flexlet.core.actions import CreateObject, DeleteObject, LookUp, PatchObject, RecordEvent
 from flexlet.core.controllers.replicaset.decider import ReplicaSetDecider
+from flexlet.core.faults import LookFault
 from flexlet.core.observations import Absent, Failed
 from flexlet.core.refs import PODS, REPLICA_SETS
 
@@ -298,3 +299,23 @@ def test_the_sets_of_one_deployment_rank_nodes_together() -> None:
     sibling = pod("s", owner=("ReplicaSet", "old"), labels={"v": "old"}, node="n2")
     pods = (pod("a", owner=OWNER, node="n1"), pod("b", owner=OWNER, node="n2"), sibling)
     assert short(decide(decider(one, two, pods=pods)))[:1] == [("delete", "pods", "b")]
+
+
+def test_one_that_cannot_be_looked_at_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the fault is: the plan names it, the others get their pods, and the look is made again later."""
+    made, error = decider(replica_set(1, name="bad"), replica_set(1)), KeyError("template")
+    look = made._look
+
+    def touchy(rs: Any, now: float, budget: int) -> list[Any]:
+        if rs.name == "bad":
+            raise error
+        return look(rs, now, budget)
+
+    monkeypatch.setattr(made, "_look", touchy)
+    plan = made.decide(NOW)
+    assert short(plan.actions) == [("create", "pods", "web-")]
+    assert (plan.faults, plan.wake_at) == ((LookFault("default/bad", error),), NOW + 1)
+    monkeypatch.undo()
+    plan = made.decide(NOW + 1)
+    assert short(plan.actions) == [("create", "pods", "bad-")]
+    assert plan.faults == (LookFault("default/bad", None),)

@@ -3,10 +3,13 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from flexlet.core.actions import ApiAction, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.faults import LookFault
 from flexlet.core.observations import Failed, Seen, Vanished
 from flexlet.core.refs import BUDGETS, NAMESPACES, NODES, PODS
+from flexlet.core.scheduling import decide as rounds
 from flexlet.core.scheduling.decider import SchedulerDecider
 
 NOW = 1_700_000_000.0
@@ -127,3 +130,27 @@ def test_budgets_namespaces_and_nodes_come_and_go() -> None:
     decider.fold(Vanished(NAMESPACES, "", "s", "s"))
     decider.fold(Vanished(NODES, "", "n", "n"))
     assert (decider.world.budgets, decider.world.namespaces, decider.world.nodes) == ({}, {}, {})
+
+
+def test_a_pod_that_cannot_be_handled_keeps_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told so, once; the plan names it until it no longer waits."""
+    decider, error = told(node("n", cpu="2"), pod("bad", cpu="500m"), pod("p")), KeyError("affinity")
+    place = rounds._place_group
+
+    def touchy(draft: Any, group: list[Any]) -> Any:
+        if group[0].pod.metadata.name == "bad":
+            raise error
+        return place(draft, group)
+
+    monkeypatch.setattr(rounds, "_place_group", touchy)
+    plan = decider.decide(NOW)
+    text = "the scheduler cannot handle this pod: KeyError: 'affinity'"
+    assert [action.reason for action in plan.actions if isinstance(action, RecordEvent)] == [
+        "FailedScheduling",
+        "Scheduled",
+    ]
+    assert event("bad", "Warning", "FailedScheduling", text) in plan.actions
+    assert plan.faults == (LookFault("default/bad", error),)
+    assert decider.decide(NOW).faults == ()
+    decider.fold(Vanished(PODS, "default", "bad", "bad"))
+    assert decider.decide(NOW).faults == (LookFault("default/bad", None),)

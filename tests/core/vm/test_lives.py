@@ -4,6 +4,7 @@ import pytest
 from tests.core.vm.lives import Life
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, 60, 15))
 def test_a_pod_never_has_less_than_its_guest(start: int) -> None:
     for seed in range(start, start + 15):

@@ -4,14 +4,17 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+from flexlet.core.faults import Faults
 from flexlet.core.vm.decider import Launcher
 from flexlet.core.vm.guest import Order, PowerDown, Report, SetSize
-from flexlet.engine.vm.keeper import LinkKeeper
+from flexlet.engine.vm.keeper import LOOP, LinkKeeper
 from flexlet.errors import HypervisorGone
 from flexlet.testing.simtime import SimClock, idle, run
 
 DB = Launcher("default", "virt-launcher-db", "u1", "n1")
 WEB = Launcher("default", "virt-launcher-web", "u2", "n1")
+ODD = 13
+"""So many CPUs no decider can handle."""
 
 
 class FakeDecider:
@@ -33,6 +36,8 @@ class FakeDecider:
 
     def learn_report(self, launcher: Launcher, report: Report, now: float) -> None:
         del now
+        if report.vcpus == ODD:
+            raise KeyError("vcpus")
         self.learned.append((launcher.pod, report.vcpus))
 
     def lost_line(self, launcher: Launcher, now: float) -> None:
@@ -67,6 +72,7 @@ class FakeLinks:
         self.opened: list[tuple[str, float]] = []
         self.closed: list[str] = []
         self.is_deaf = False
+        self.trouble: dict[str, Exception] = {}
 
     @contextlib.asynccontextmanager
     async def open(self, namespace: str, pod: str) -> AsyncIterator[FakeLink]:
@@ -74,6 +80,8 @@ class FakeLinks:
         self.opened.append((pod, asyncio.get_running_loop().time()))
         if self.is_deaf:
             raise HypervisorGone("nobody answers")
+        if pod in self.trouble:
+            raise self.trouble[pod]
         self.links[pod] = FakeLink()
         try:
             yield self.links[pod]
@@ -86,8 +94,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.decider, self.links, self.woken = FakeDecider(), FakeLinks(), 0
-        self.clock = SimClock()
-        keeper = LinkKeeper(self.decider, self.links, self.clock, self._wake)
+        self.clock, self.faults = SimClock(), Faults()
+        keeper = LinkKeeper(self.decider, self.links, self.clock, self._wake, self.faults)
         self.task = asyncio.create_task(keeper.run())
 
     def _wake(self) -> None:
@@ -220,5 +228,47 @@ def test_a_machine_that_has_ended_is_asked_for_again_until_its_pod_is_gone() -> 
             await here.want()
             await here.clock.sleep(60)
             assert len(here.links.opened) == 1
+
+    run(story())
+
+
+def test_a_line_that_fails_in_a_way_nobody_foresaw_is_that_lines_trouble() -> None:
+    """Opened again ever more patiently, and counted; the others are heard meanwhile."""
+
+    async def story() -> None:
+        async with stage() as here:
+            here.links.trouble[DB.pod] = KeyError("odd")
+            await here.want(DB, WEB)
+            await here.clock.sleep(40)
+            await here.say(WEB, 2)
+            assert here.decider.learned == [(WEB.pod, 2)]
+            moments = [moment for pod, moment in here.links.opened if pod == DB.pod]
+            assert moments == [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5]
+            held = frozenset({f"default/{DB.pod}"})
+            assert (here.faults.count(LOOP), here.faults.held(LOOP)) == (7, held)
+            here.links.trouble.clear()
+            await here.clock.sleep(30)
+            await here.say(DB, 4)
+            assert here.decider.learned[1:] == [(DB.pod, 4)]
+            here.links.links[DB.pod].says.put_nowait(None)
+            await idle()
+            assert here.faults.held(LOOP) == frozenset()
+
+    run(story())
+
+
+def test_a_report_that_cannot_be_handled_breaks_its_line_only() -> None:
+    """However often it says so: the pause grows, though the line was open."""
+
+    async def story() -> None:
+        async with stage() as here:
+            await here.want(DB, WEB)
+            for pause in (0.5, 1, 2):
+                await here.say(DB, ODD)
+                await here.clock.sleep(pause)
+            await here.say(WEB, 2)
+            assert here.decider.learned == [(WEB.pod, 2)]
+            assert [moment for pod, moment in here.links.opened if pod == DB.pod] == [0, 0.5, 1.5, 3.5]
+            assert here.faults.count(LOOP) == 3
 
     run(story())

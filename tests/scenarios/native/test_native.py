@@ -155,6 +155,7 @@ def test_a_balloon_that_was_deleted_comes_back_and_the_cap_stays(tmp_path: Path)
     run(story())
 
 
+@pytest.mark.slow
 def test_limits_are_never_below_what_pods_may_use(tmp_path: Path) -> None:
     """§6: raised before the balloon is smaller, lowered after it is larger; nothing is left of it in the end."""
 
@@ -181,6 +182,7 @@ def test_limits_are_never_below_what_pods_may_use(tmp_path: Path) -> None:
     run(story())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_agents_that_die_on_the_way_leave_no_node_open(tmp_path: Path, seed: int) -> None:
     """Killed at any moment: pods are never held to less than they may use, and in the end to just that."""

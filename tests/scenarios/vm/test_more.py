@@ -287,6 +287,7 @@ def test_20_a_size_that_is_not_aligned_is_refused() -> None:
     run(story())
 
 
+@pytest.mark.slow
 def test_21_a_hundred_machines_grow_at_once_and_none_moves() -> None:
     async def story() -> None:
         nodes = tuple(f"n{number}" for number in range(10))

@@ -5,6 +5,7 @@ wait for each other, and is looked up past the watch before its pods are given u
 Failed, because no kubelet is left to do so, and then deleted without grace.
 """
 
+from functools import partial
 from heapq import nsmallest
 from typing import Final
 
@@ -70,10 +71,10 @@ class PodGcDecider:
             if len(actions) >= BURST:
                 self._doomed.add(uid)
             elif not self._doomed.held(uid):
-                actions += self._remove(uid, now)
+                actions += self._doomed.attempt(uid, partial(self._remove, uid, now))
         actions += self._overflow()
         alarms = [alarm for alarm in (self._missing.wake_at, self._doomed.wake_at) if alarm is not None]
-        return ApiPlan(tuple(actions), wake_at=min(alarms, default=None))
+        return ApiPlan(tuple(actions), wake_at=min(alarms, default=None), faults=self._doomed.take_faults())
 
     def _look_up(self, now: float) -> list[ApiAction]:
         """Nodes that pods name and that have been missing for long enough."""

@@ -3,13 +3,20 @@
 A change makes a key due in the next round. A refusal does as well, since there may be something to say about it,
 but it also holds the key back: until the hold ends, whoever looks should not repeat what was refused. Holds double
 with each refusal in a row and end early when the key is forgiven, because it did what it wanted or was changed.
+
+A look that raises is the key's own fault: it finds nothing, is made again ever later, and keeps no other waiting.
 """
 
 import heapq
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from flexlet.core.faults import FIRST_WAIT_S, LAST_WAIT_S, LookFault
 
 _FIRST_HOLD_S: Final = 0.1
 _LONGEST_HOLD_S: Final = 30.0
+_MOST_DOUBLINGS: Final = 10  # more are beyond the longest wait, and soon beyond what a float holds
+Found = TypeVar("Found")
 
 
 class WorkQueue:
@@ -22,6 +29,8 @@ class WorkQueue:
         self._refusals: dict[str, int] = {}
         self._just_refused: set[str] = set()
         self._held_until: dict[str, float] = {}
+        self._failures: dict[str, tuple[str, int]] = {}
+        self._faults: list[LookFault] = []
         self._now = 0.0
 
     def add(self, key: str) -> None:
@@ -49,7 +58,31 @@ class WorkQueue:
         """The key is gone; an alarm still set for it is harmless."""
         self._due.pop(key, None)
         self._alarm_of.pop(key, None)
+        self._recover(key)
         self.forgive(key)
+
+    def attempt(self, key: str, look: Callable[[], Iterable[Found]], name: str = "") -> list[Found]:
+        """What a look at a key of the last `take` finds; `name` is what people call it."""
+        try:
+            found = list(look())
+        except Exception as error:  # noqa: BLE001  whatever it is, it concerns this key alone
+            _, before = self._failures.get(key, ("", 0))
+            self._failures[key] = name or key, before + 1
+            self._faults.append(LookFault(name or key, error))
+            self.add_at(key, self._now + min(FIRST_WAIT_S * 2 ** min(before, _MOST_DOUBLINGS), LAST_WAIT_S))
+            return []
+        self._recover(key)
+        return found
+
+    def _recover(self, key: str) -> None:
+        name, _ = self._failures.pop(key, ("", 0))
+        if name:
+            self._faults.append(LookFault(name, None))
+
+    def take_faults(self) -> tuple[LookFault, ...]:
+        """The looks that failed, and the keys that are well again, since last asked."""
+        taken, self._faults = tuple(self._faults), []
+        return taken
 
     def held(self, key: str) -> bool:
         """Whether the key must wait before it tries again; as of the last `take`."""

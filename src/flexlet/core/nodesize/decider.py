@@ -6,6 +6,7 @@ configured to do (`learn_policies`) and how big machines are (`learn_machine`).
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -196,11 +197,11 @@ class NodeSizeDecider:
                 # An alarm of its own may have been the reason, and there is only one per key.
                 self._queue.add_at(name, now + _HELD_S)
                 continue
-            found = list(self._look(name, now))
+            found = self._queue.attempt(name, partial(self._look, name, now))
             actions += found
             if not found:
                 self._queue.forgive(name)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def take_deeds(self) -> list[Deed]:
         """What hypervisor ends are to do, which are told with that."""

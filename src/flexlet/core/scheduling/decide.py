@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Final
 
+from flexlet.core.faults import LookFault
 from flexlet.core.scheduling import filters, message, preemption
 from flexlet.core.scheduling import score as scoring
 from flexlet.core.scheduling.draft import Draft
@@ -30,9 +31,25 @@ def decide(world: World, batch: int = BATCH) -> Plan:
     ready = sorted((world.waiting[uid] for uid in world.ready), key=_queue_order)
     draft = Draft(world)
     actions: list[Action] = []
-    for _, group in groupby(ready[:batch], key=lambda pod: pod.signature):
-        actions.extend(_place_group(draft, list(group)))
-    return Plan(tuple(actions), more=len(ready) > batch)
+    faults: list[LookFault] = []
+    for _, members in groupby(ready[:batch], key=lambda pod: pod.signature):
+        group = list(members)
+        try:
+            actions += list(_place_group(draft, group))
+        except Exception as error:  # noqa: BLE001  whatever it is, the pods of other groups can be placed
+            actions += [_failed(pod, error) for pod in group]
+            faults += [LookFault(_key(pod), error) for pod in group]
+    return Plan(tuple(actions), more=len(ready) > batch, faults=tuple(faults))
+
+
+def _key(pod: WaitingPod) -> str:
+    return f"{pod.pod.metadata.namespace}/{pod.pod.metadata.name}"
+
+
+def _failed(pod: WaitingPod, error: Exception) -> Unschedulable:
+    meta = pod.pod.metadata
+    text = f"the scheduler cannot handle this pod: {type(error).__name__}: {error}"
+    return Unschedulable(meta.uid, meta.namespace, meta.name, text)
 
 
 def _queue_order(pod: WaitingPod) -> tuple[int, str, str, str]:

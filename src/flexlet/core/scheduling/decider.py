@@ -12,6 +12,7 @@ from flexlet.api import age, decode, selectors
 from flexlet.api.node import Node
 from flexlet.api.pod import Pod
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject, RecordEvent
+from flexlet.core.faults import LookFault
 from flexlet.core.observations import Failed, Observation, Seen, Vanished
 from flexlet.core.scheduling.decide import decide
 from flexlet.core.scheduling.plan import Bind, Preempt, Unschedulable
@@ -33,6 +34,7 @@ class SchedulerDecider:
         self.world = World()
         self._told: dict[str, str] = {}
         self._binding: dict[str, Pod] = {}
+        self._faulty: set[str] = set()
 
     def fold(self, observation: Observation) -> None:
         """Learn one thing."""
@@ -56,7 +58,16 @@ class SchedulerDecider:
                     actions += self._preempt(action, now)
                 case Unschedulable():
                     actions += self._explain(action, now)
-        return ApiPlan(tuple(actions), wake_at=now if plan.more else None)
+        return ApiPlan(tuple(actions), wake_at=now if plan.more else None, faults=self._noted(plan.faults))
+
+    def _noted(self, faults: tuple[LookFault, ...]) -> tuple[LookFault, ...]:
+        """The faults of this round, and the pods of earlier ones that no longer wait."""
+        if not faults and not self._faulty:  # as nearly always, with many pods waiting
+            return ()
+        waiting = {f"{pod.pod.metadata.namespace}/{pod.pod.metadata.name}" for pod in self.world.waiting.values()}
+        well = [LookFault(key, None) for key in sorted(self._faulty - waiting)]
+        self._faulty = (self._faulty & waiting) | {fault.key for fault in faults}
+        return (*faults, *well)
 
     def _seen(self, observation: Seen) -> None:
         if observation.ref == PODS:

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from flexlet.core.faults import LookFault
+
 
 class Bind(msgspec.Struct, frozen=True, tag=True):
     """Give a pod its node."""
@@ -40,3 +42,5 @@ class Plan(msgspec.Struct, frozen=True):
 
     actions: tuple[Action, ...] = ()
     more: bool = False
+    faults: tuple[LookFault, ...] = ()
+    """Pods that could not even be looked at; each is told so, as one that fits nowhere is."""

@@ -23,6 +23,11 @@ class ObjectView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The deletionTimestamp, empty unless the object is going away."""
 
     @property
+    def key(self) -> str:
+        """``namespace/name``, or the name of an object without a namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
     def deleting(self) -> bool:
         """Whether deletion has begun."""
         return bool(self.deleted_at)

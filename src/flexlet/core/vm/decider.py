@@ -6,6 +6,7 @@ known then. All that must outlive the controller is in the status of the FlexVM.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -138,11 +139,11 @@ class VmDecider:
             if self._queue.held(key):
                 self._queue.add_at(key, now + _HELD_S)
                 continue
-            found = list(self._look(key, now))
+            found = self._queue.attempt(key, partial(self._look, key, now))
             actions += found
             if not found:
                 self._queue.forgive(key)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def scene(self, namespace: str, name: str) -> Scene | None:
         """All that is known of a machine."""

@@ -2,8 +2,8 @@
 
 An order is for the line it was given on: what could not be delivered is thrown away and the decider told that the
 line is lost, so that it decides again on the next report. Of each kind of order only the latest waits; reports
-are complete, so none is kept. Lines that break are opened again after a pause that grows; lines of pods that are
-gone are closed.
+are complete, so none is kept. Lines that break are opened again after a pause that grows, whatever broke them, and
+one that breaks for a reason nobody foresaw is counted and told of; lines of pods that are gone are closed.
 """
 
 import asyncio
@@ -11,8 +11,10 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from flexlet.core.faults import Faults
 from flexlet.core.vm.decider import Launcher
 from flexlet.core.vm.guest import Order, Report
+from flexlet.engine.guard import Guard
 from flexlet.errors import FlexletError
 from flexlet.ports.clock import Clock
 from flexlet.ports.vmguest import GuestLink, GuestLinks
@@ -20,6 +22,7 @@ from flexlet.ports.vmguest import GuestLink, GuestLinks
 log: Final = logging.getLogger(__name__)
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 30.0
+LOOP: Final = "lines to launchers"
 
 
 class LinkDecider(Protocol):
@@ -71,7 +74,15 @@ class Line:
 class LinkKeeper:
     """Runs the lines; `wake` lets the decider look at what they brought."""
 
-    def __init__(self, decider: LinkDecider, links: GuestLinks, clock: Clock, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        decider: LinkDecider,
+        links: GuestLinks,
+        clock: Clock,
+        wake: Callable[[], None],
+        faults: Faults | None = None,
+    ) -> None:
+        self._guard = Guard(LOOP, clock, faults)
         self._decider = decider
         self._links = links
         self._clock = clock
@@ -108,13 +119,17 @@ class LinkKeeper:
                 self._lost(launcher)
 
     async def _keep(self, launcher: Launcher, line: Line) -> None:
-        pause = FIRST_PAUSE_S
+        pause, name = FIRST_PAUSE_S, f"{launcher.namespace}/{launcher.pod}"
         while True:
             try:
                 await self._talk(launcher, line)
             except* FlexletError as errors:
-                why = errors.exceptions[0]
-                log.info("no line to the launcher in %s/%s: %s", launcher.namespace, launcher.pod, why)
+                log.info("no line to the launcher in %s: %s", name, errors.exceptions[0])
+            except* Exception as errors:  # noqa: BLE001  whatever it is, it concerns this launcher alone
+                self._guard.take(name, errors.exceptions[0])
+                line.is_open = False  # a report that cannot be handled is no sign of a line that is well
+            else:
+                self._guard.ended(name)
             pause = FIRST_PAUSE_S if line.is_open else pause
             line.is_open = False
             self._lost(launcher)
@@ -133,7 +148,8 @@ class LinkKeeper:
             saying.cancel()
 
     def _lost(self, launcher: Launcher) -> None:
-        self._decider.lost_line(launcher, self._clock.now())
+        with self._guard.over(f"{launcher.namespace}/{launcher.pod}, lost"):
+            self._decider.lost_line(launcher, self._clock.now())
         self._wake()
 
 

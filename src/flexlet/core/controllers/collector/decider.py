@@ -5,6 +5,7 @@ change nothing if someone else was faster. Deletions are bound to the version wh
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from flexlet.api.meta import OwnerReference
@@ -60,12 +61,14 @@ class CollectorDecider:
             if len(actions) >= BURST:
                 self._queue.add(uid)
                 continue
-            found = self._look(item)
+            found = self._queue.attempt(uid, partial(self._look, item))
             actions += found
             if not found:
                 self._queue.forgive(uid)
         follow, self._follow = tuple(self._follow), []
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, follow=follow)
+        return ApiPlan(
+            tuple(actions), wake_at=self._queue.wake_at, follow=follow, faults=self._queue.take_faults()
+        )
 
     def _look(self, item: Item) -> list[ApiAction]:
         if item.is_orphaning:

@@ -4,6 +4,7 @@ Follows ``pkg/controller/daemon``. Only nodes on which something changed are jud
 nodes, but only while pods of an old template are left.
 """
 
+from functools import partial
 from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject
@@ -72,11 +73,11 @@ class DaemonSetDecider:
             if len(actions) >= BURST:
                 self._queue.add(uid)
                 continue
-            found = self._look(ds, now)
+            found = self._queue.attempt(uid, partial(self._look, ds, now), ds.key)
             actions += found
             if not found:
                 self._queue.forgive(uid)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def _look(self, ds: DaemonSetView, now: float) -> list[ApiAction]:
         fleet = self._pods.crew(ds.uid)

@@ -3,6 +3,7 @@
 Only ReplicaSets are watched; their reports say enough of the pods.
 """
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -59,11 +60,11 @@ class DeploymentDecider:
         for uid in self._queue.take(now):
             d = self._owners.get(uid)
             if d is not None:
-                found = self._look(d, now)
+                found = self._queue.attempt(uid, partial(self._look, d, now), d.key)
                 actions += found
                 if not found:
                     self._queue.forgive(uid)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def _look(self, d: DeploymentView, now: float) -> list[ApiAction]:
         everything = list(self._sets.crew(d.uid).values())

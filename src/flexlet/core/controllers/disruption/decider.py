@@ -1,6 +1,7 @@
 """Keeps the status of budgets in step with pods and the controllers of pods."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, PatchObject, RecordEvent
@@ -65,8 +66,8 @@ class DisruptionDecider:
         for uid in self._queue.take(now):
             budget = self._budgets.get(uid)
             if budget is not None and not self._queue.held(uid):
-                actions += self._look(budget, now)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+                actions += self._queue.attempt(uid, partial(self._look, budget, now), budget.key)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def _look(self, budget: BudgetView, now: float) -> list[ApiAction]:
         cover = self._covers[budget.uid]

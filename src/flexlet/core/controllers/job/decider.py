@@ -4,6 +4,7 @@ Follows ``pkg/controller/job`` and ``ttlafterfinished``. A look settles the acco
 and otherwise mans it.
 """
 
+from functools import partial
 from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject, PatchObject
@@ -58,11 +59,12 @@ class JobDecider:
                 self._queue.add(uid)
                 continue
             job = self._owners.get(uid)
-            found = self._left_behind(uid) if job is None else self._look(job, now)
+            look = partial(self._left_behind, uid) if job is None else partial(self._look, job, now)
+            found = self._queue.attempt(uid, look, job.key if job else "")
             actions += found
             if not found:
                 self._queue.forgive(uid)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def _look(self, job: JobView, now: float) -> list[ApiAction]:
         if job.managed_by != jobs.OWN_CONTROLLER:

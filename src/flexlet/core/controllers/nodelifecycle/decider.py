@@ -4,6 +4,7 @@ A look at a node takes one step: first its conditions, then its taints, then its
 replaced as a whole, so that write is bound to the version it was computed from.
 """
 
+from functools import partial
 from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, DeleteObject, PatchObject, RecordEvent
@@ -73,14 +74,17 @@ class NodeLifecycleDecider:
             self._outage_changed(now)
         for name in self._queue.take(now):
             seen = self._nodes.get(name)
-            found = self._look(seen, now) if seen and not self._queue.held(name) else []
+            found: list[ApiAction] = []
+            if seen and not self._queue.held(name):
+                found = self._queue.attempt(name, partial(self._look, seen, now))
             actions += found
             if not found and not self._queue.held(name):
                 self._queue.forgive(name)
         actions += self._evict(now)
         actions[:0], self._untold = self._untold, []
         alarms = (self._queue.wake_at, self._leaving.wake_at, now + pulse.PERIOD_S)
-        return ApiPlan(tuple(actions), wake_at=min(alarm for alarm in alarms if alarm is not None))
+        wake_at = min(alarm for alarm in alarms if alarm is not None)
+        return ApiPlan(tuple(actions), wake_at=wake_at, faults=self._queue.take_faults())
 
     def _outage_changed(self, now: float) -> None:
         """All nodes silent, or no longer: taints change everywhere, and everyone gets another chance."""

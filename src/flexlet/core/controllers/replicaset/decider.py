@@ -5,6 +5,7 @@ round that creates pods is out of date when it arrives; only when it lags far be
 Creates start slowly and double, at most 500 a round, so that a quota refuses a few pods and not all.
 """
 
+from functools import partial
 from typing import Final
 
 from flexlet.core.actions import ApiAction, ApiPlan, CreateObject, DeleteObject
@@ -65,12 +66,12 @@ class ReplicaSetDecider:
             if budget <= 0:
                 self._queue.add(uid)
                 continue
-            found = self._look(rs, now, budget)
+            found = self._queue.attempt(uid, partial(self._look, rs, now, budget), rs.key)
             budget -= sum(isinstance(action, CreateObject) for action in found)
             actions += found
             if not found:
                 self._queue.forgive(uid)
-        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at)
+        return ApiPlan(tuple(actions), wake_at=self._queue.wake_at, faults=self._queue.take_faults())
 
     def _look(self, rs: ReplicaSetView, now: float, budget: int) -> list[ApiAction]:
         group = self._pods.crew(rs.uid)
