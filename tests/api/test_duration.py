@@ -59,3 +59,15 @@ def test_what_is_no_duration_is_refused_in_gos_words(text: str, message: str) ->
 def test_printing_loses_nothing(nanoseconds: int) -> None:
     """Whatever is printed reads back as the same number of nanoseconds (within float's reach: two weeks)."""
     assert duration.parse(duration.text(nanoseconds)).nanoseconds == nanoseconds
+
+
+@pytest.mark.parametrize("text", ["1" * 500_000 + "s", "15h" * 200_000, "9" * 20 + "ns"])
+def test_a_long_duration_is_refused_without_reading_its_digits(text: str) -> None:
+    with pytest.raises(InputError) as error:
+        duration.parse(text)
+    assert error.value.message == f'time: invalid duration "{text}"'
+
+
+def test_digits_that_do_not_count_may_be_many() -> None:
+    assert duration.parse("0" * 500_000 + "1s") == duration.parse("1s")
+    assert duration.parse("1." + "5" * 500_000 + "s").nanoseconds == 1_555_555_555

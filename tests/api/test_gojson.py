@@ -99,9 +99,9 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 def test_long_documents_are_only_looked_at_roughly(body: bytes, fault: str) -> None:
     """What is wrong with a long document is found at the speed of C, in fewer words."""
     with pytest.raises(gojson.SyntaxFault) as caught:
-        gojson.decode(body % (b"1," * gojson.MAX_SCANNED))
+        gojson.decode(body % (b"1000," * (gojson.MAX_SCANNED // 4)))
     assert caught.value.message == fault
-    assert gojson.decode(b'["\xff"%s]' % (b",1" * gojson.MAX_SCANNED))[0] == "\ufffd"
+    assert gojson.decode(b'["\xff"%s]' % (b",1000" * (gojson.MAX_SCANNED // 4)))[0] == "\ufffd"
 
 
 def test_depth_is_limited() -> None:
@@ -141,3 +141,14 @@ def test_integers_of_thousands_of_digits_are_refused() -> None:
     with pytest.raises(gojson.SyntaxFault) as caught:
         gojson.decode(f'{{"a":{text}}}'.encode())
     assert caught.value.message == f"json: cannot unmarshal number {text} into Go value of type float64"
+
+
+@pytest.mark.parametrize("body", [b"[%s1]" % (b"1," * 50_000), b'{"a":[%s{}]}' % (b"{}," * 50_000)])
+def test_the_number_of_values_is_limited(body: bytes) -> None:
+    with pytest.raises(gojson.SyntaxFault) as caught:
+        gojson.decode(body)
+    assert caught.value.message == "document contains more than 50000 values"
+
+
+def test_commas_in_texts_are_no_values() -> None:
+    assert gojson.decode(b'{"a":"%s"}' % (b"," * 60_000)) == {"a": "," * 60_000}

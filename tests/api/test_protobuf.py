@@ -250,3 +250,12 @@ def test_damaged_bodies_are_read_or_refused(line: dict[str, Any], draw: st.DataO
     with contextlib.suppress(protobuf.ProtobufFault):
         envelope = protobuf.envelope(bytes(body[: draw.draw(st.integers(4, len(body)))]))
         assert isinstance(protobuf.decode(kind, envelope), dict)
+
+
+def test_more_values_than_json_may_have_are_refused() -> None:
+    """Two bytes of an empty container become an object of many fields."""
+    containers = b"\x12\x00" * 60_000
+    size = bytes((len(containers) & 0x7F | 0x80, len(containers) >> 7 & 0x7F | 0x80, len(containers) >> 14))
+    with pytest.raises(protobuf.ProtobufFault) as error:
+        decode("core.v1.Pod", b"\x12" + size + containers)
+    assert error.value.message == "document contains more than 50000 values"

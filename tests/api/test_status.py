@@ -121,3 +121,13 @@ def test_received_statuses() -> None:
     assert status.decode(status.encode(error.status), 404) == error.status
     assert status.decode(b"upstream is down", 502) == Status(code=502, message="upstream is down")
     assert status.decode(b"\xff" * 5000, 502) == Status(code=502, message="\ufffd" * 1024)
+
+
+def test_a_thousand_causes_are_told_and_the_rest_is_counted() -> None:
+    errors = [fielderrors.required(f"spec.items[{at}]") for at in range(1003)]
+    found = status.as_dict(status.invalid("Pod", "", "web", errors).status)
+    assert [cause["field"] for cause in found["details"]["causes"]] == [f"spec.items[{at}]" for at in range(1000)]
+    assert found["message"].startswith(
+        'Pod "web" is invalid: [spec.items[0]: Required value, spec.items[1]: Required'
+    )
+    assert found["message"].endswith("spec.items[999]: Required value, and 3 more]")

@@ -16,7 +16,7 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _NO_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _NO_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _OCTET_ZEROS: Final = re.compile(r"(?<![0-9a-fA-F])0+(?=[0-9])")
-_DOTTED: Final = re.compile(r"[0-9.]+\.[0-9.]+$", re.ASCII)
+_DOTTED: Final = re.compile(r"(?<![0-9.])(?=[0-9.]+\.[0-9.])[0-9.]++$", re.ASCII)
 
 
 def ip(value: str) -> Complaints:

@@ -22,6 +22,8 @@ _UNITS: Final = {
 }
 _PART: Final = re.compile(r"(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _MAX: Final = 2**63 - 1
+_MAX_DIGITS: Final = 19
+"""Of int64; reading as many digits as somebody likes takes time by their square, and Python refuses to."""
 
 
 class Duration(float):
@@ -58,12 +60,15 @@ def _sum(rest: str, whole: str) -> int:
             raise InputError(_complaint(rest[position:], whole))
         total += _amount(part[1] or "", part[2] or "", _UNITS[part[3]])
         position = part.end()
-    if total > _MAX:
-        raise InputError(f'time: invalid duration "{whole}"')
+        if total > _MAX:
+            raise InputError(f'time: invalid duration "{whole}"')
     return total
 
 
 def _amount(digits: str, fraction: str, unit: int) -> int:
+    if len(digits.lstrip("0")) > _MAX_DIGITS:
+        return _MAX + 1
+    digits, fraction = digits.lstrip("0"), fraction[:_MAX_DIGITS]  # what is below a nanosecond does not count
     return int(digits or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
 
 

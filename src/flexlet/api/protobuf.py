@@ -4,7 +4,8 @@ A generic reader over the schema's field numbers: no generated code, no protobuf
 bytes and an ``Unknown`` message that names the kind and carries its message. Go also writes the empty values of
 fields that are no pointers; `schema.stored_form` drops them, as JSON's ``omitempty`` would have.
 
-What must stay true: any bytes give an object or a ProtobufFault, in time proportional to their number.
+What must stay true: any bytes give an object or a ProtobufFault, in time proportional to their number; and no
+object has more values than one of JSON may have, for two bytes may become an object of two hundred.
 """
 
 import base64
@@ -36,6 +37,31 @@ class Envelope(msgspec.Struct, frozen=True):
     raw: bytes
 
 
+class _Room:
+    """How much deeper a message may go, and how many more fields all of them together may have."""
+
+    __slots__ = ("_depth", "_left")
+
+    def __init__(self, depth: int, left: list[int]) -> None:
+        self._depth = depth
+        self._left = left
+
+    def inside(self) -> "_Room":
+        if not self._depth:
+            raise ProtobufFault("message is nested too deeply")
+        return _Room(self._depth - 1, self._left)
+
+    def count(self) -> None:
+        self._left[0] -= 1
+        if self._left[0] < 0:
+            raise ProtobufFault(gojson.TOO_MANY)
+
+    def counted(self, fields: Iterator[tuple[int, int | bytes]]) -> Iterator[tuple[int, int | bytes]]:
+        for field in fields:
+            self.count()
+            yield field
+
+
 def envelope(body: bytes) -> Envelope:
     """Open a body; ProtobufFault if it is none."""
     if not body.startswith(MAGIC):
@@ -51,7 +77,7 @@ def envelope(body: bytes) -> Envelope:
 
 def decode(into: Type, opened: Envelope) -> dict[str, Any]:
     """The object in its stored form, with the kind and version the body states."""
-    value = _message(into, opened.raw, MAX_DEPTH)
+    value = _message(into, opened.raw, _Room(MAX_DEPTH, [gojson.MAX_VALUES]))
     stated = {"kind": opened.kind, "apiVersion": opened.api_version}
     try:
         return schema.stored_form(into, {**{key: text for key, text in stated.items() if text}, **value})
@@ -59,74 +85,76 @@ def decode(into: Type, opened: Envelope) -> dict[str, Any]:
         raise ProtobufFault(fault.message) from None
 
 
-def _message(shape: Type, data: bytes, depth: int) -> dict[str, Any]:
-    if not depth:
-        raise ProtobufFault("message is nested too deeply")
+def _message(shape: Type, data: bytes, room: _Room) -> dict[str, Any]:
+    inside = room.inside()
     result: dict[str, Any] = {}
-    for number, payload in _fields(data):
+    for number, payload in room.counted(_fields(data)):
         field = shape.numbers.get(number)
         if field is not None:
-            _store(result, field, payload, depth - 1)
+            _store(result, field, payload, inside)
     return result
 
 
-def _store(result: dict[str, Any], field: Field, payload: int | bytes, depth: int) -> None:
+def _store(result: dict[str, Any], field: Field, payload: int | bytes, room: _Room) -> None:
     shape = field.shape
     if field.inline and isinstance(shape, Type):
-        result.update(_message(shape, _expect_bytes(payload), depth))
+        result.update(_message(shape, _expect_bytes(payload), room))
     elif isinstance(shape, ListOf):
-        result.setdefault(field.name, []).extend(_items(shape.item, payload, depth))
+        result.setdefault(field.name, []).extend(_items(shape.item, payload, room))
     elif isinstance(shape, MapOf):
-        key, value = _entry(shape, _expect_bytes(payload), depth)
+        key, value = _entry(shape, _expect_bytes(payload), room)
         result.setdefault(field.name, {})[key] = value
     else:
-        result[field.name] = _value(shape, payload, depth)
+        result[field.name] = _value(shape, payload, room)
 
 
-def _items(shape: Shape, payload: int | bytes, depth: int) -> Iterator[Any]:
+def _items(shape: Shape, payload: int | bytes, room: _Room) -> Iterator[Any]:
     """One item, or all of them where numbers are packed into one run of bytes."""
     if isinstance(payload, bytes) and isinstance(shape, Scalar) and shape.name in {"int32", "int64", "boolean"}:
         at = 0
         while at < len(payload):
             number, at = _varint(payload, at)
+            room.count()
             yield _scalar(shape, number)
     else:
-        yield _value(shape, payload, depth)
+        yield _value(shape, payload, room)
 
 
-def _entry(shape: MapOf, data: bytes, depth: int) -> tuple[str, Any]:
+def _entry(shape: MapOf, data: bytes, room: _Room) -> tuple[str, Any]:
     parts = dict(_fields(data))
     value = parts.get(2)
     return _text(parts.get(1, b"")), schema.zero(shape.value) if value is None else _value(
-        shape.value, value, depth
+        shape.value, value, room
     )
 
 
-def _value(shape: Shape, payload: int | bytes, depth: int) -> Any:
+def _value(shape: Shape, payload: int | bytes, room: _Room) -> Any:
     if isinstance(shape, Scalar):
         return _scalar(shape, payload)
     data = _expect_bytes(payload)
     if isinstance(shape, Type):
-        return _message(shape, data, depth)
+        return _message(shape, data, room)
     if isinstance(shape, SchemaOr):
-        return _schema_or(shape, data, depth)
+        return _schema_or(shape, data, room)
     # A list inside a map is wrapped into a message of its own.
     inner = shape.item if isinstance(shape, ListOf) else shape.value
-    return [item for number, part in _fields(data) if number == 1 for item in _items(inner, part, depth)]
+    return [
+        item for number, part in room.counted(_fields(data)) if number == 1 for item in _items(inner, part, room)
+    ]
 
 
-def _schema_or(shape: SchemaOr, data: bytes, depth: int) -> Any:
+def _schema_or(shape: SchemaOr, data: bytes, room: _Room) -> Any:
     """A JSON schema, or the list or boolean that stands in its place."""
     schema_at = 2 if shape.item is None else 1
     found: list[Any] = []
     allowed = False
-    for number, payload in _fields(data):
+    for number, payload in room.counted(_fields(data)):
         if number == schema_at:
-            return _message(shape.schema, _expect_bytes(payload), depth)
+            return _message(shape.schema, _expect_bytes(payload), room)
         if shape.item is None:
             allowed = bool(payload)
         else:
-            found.append(_value(shape.item, payload, depth))
+            found.append(_value(shape.item, payload, room))
     return allowed if shape.item is None else found
 
 

@@ -50,7 +50,7 @@ _SUFFIX_OF_POWER: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _WRAPPING: Final = frozenset({0, 1, 2, 3, 6, 9})
 """By how many places an amount is scaled in one multiplication, whose overflow nobody checks."""
 
-_SHAPE: Final = re.compile(r"([+-]?)0*([0-9]*)(\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_SHAPE: Final = re.compile(r"([+-]?)0*+([0-9]*+)(\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)", re.ASCII)
 
 _WRONG_SHAPE: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

@@ -5,7 +5,7 @@ constructors at the end build the texts clients and people know (``pods "web" no
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -185,11 +185,18 @@ def forbidden(resource: str, group: str, name: str, detail: str, causes: Sequenc
     return failure(403, "Forbidden", f"{subject} is forbidden: {detail}", details)
 
 
+MAX_CAUSES: Final = 1000
+"""Of one Status: an object of thousands of wrong items would be answered by tens of megabytes."""
+
+
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    """The object breaks rules; one cause per field error."""
+    """The object breaks rules; one cause per field error, of which the first thousand are told."""
+    unsaid = len(errors) - MAX_CAUSES
+    errors = errors[:MAX_CAUSES]
     causes = tuple(StatusCause(reason=e.reason, message=e.message, field=e.field) for e in errors)
     # Upstream prints an error only once, however often it was found.
     texts = list(dict.fromkeys(str(error) for error in errors))
+    texts += [f"and {unsaid} more"] if unsaid > 0 else []
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = StatusDetails(name=name, group=group, kind=kind, causes=causes)
     return failure(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {listed}', details)

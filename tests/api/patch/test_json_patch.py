@@ -153,3 +153,37 @@ def test_touched_lists_are_shown_whole() -> None:
     moved = [{"op": "replace", "path": "/a", "value": 1}, {"op": "test", "path": "/b/0/d", "value": 1}]
     moved.append({"op": "replace", "path": "/b", "value": 7})
     assert json_patch.text(document, moved) == '{"a":1,"b":7}'
+
+
+def test_what_is_copied_and_the_document_are_changed_apart() -> None:
+    original = {"a": {"b": {"c": 1}}}
+    operations: list[dict[str, Any]] = [
+        {"op": "add", "path": "/a/b/d", "value": 2},
+        {"op": "copy", "from": "/a/b", "path": "/a/e"},
+        {"op": "add", "path": "/a/b/f", "value": 3},
+        {"op": "replace", "path": "/a/e/c", "value": 4},
+        {"op": "copy", "from": "/a", "path": "/a/g"},
+    ]
+    inner = {"b": {"c": 1, "d": 2, "f": 3}, "e": {"c": 4, "d": 2}}
+    assert json_patch.apply(original, operations) == {"a": {**inner, "g": inner}}
+    assert original == {"a": {"b": {"c": 1}}}
+
+
+def test_copies_that_double_a_document_are_refused() -> None:
+    operations = [{"op": "copy", "from": "/a", "path": f"/a/c{n}"} for n in range(40)]
+    with pytest.raises(PatchFailed):
+        json_patch.apply({"a": {"b": "x" * 10}}, operations)
+
+
+def test_a_document_does_not_grow_deeper_than_a_body_may_be() -> None:
+    operations = [{"op": "add", "path": "/a" * (n + 1), "value": {}} for n in range(1000)]
+    with pytest.raises(PatchFailed):
+        json_patch.apply({}, operations)
+
+
+def test_ten_thousand_operations_on_a_wide_map_copy_it_once() -> None:
+    """Copied for each of them it takes most of a minute."""
+    original = {"data": {str(n): "" for n in range(100_000)}}
+    operations = [{"op": "add", "path": f"/data/x{n}", "value": 1} for n in range(10_000)]
+    assert len(json_patch.apply(original, operations)["data"]) == 110_000
+    assert len(original["data"]) == 100_000

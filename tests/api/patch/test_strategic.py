@@ -270,3 +270,23 @@ def test_applying_a_patch_twice_changes_nothing_more(
 
 def _names(pod: Object) -> list[str]:
     return [item["name"] for item in pod["spec"]["containers"][0]["env"]]
+
+
+def test_long_lists_merge_in_one_pass() -> None:
+    """Searching item by item takes minutes for these."""
+    names = [f"c{at}" for at in range(15_000)]
+    given = [{"name": name, "image": "old"} for name in names]
+    wanted = [{"name": name, "image": "new"} for name in reversed(names)]
+    order = [{"name": name} for name in reversed(names)]
+    patched = apply(spec(containers=given), spec(**{"containers": wanted, "$setElementOrder/containers": order}))
+    assert patched == spec(containers=wanted)
+    gone = [{"name": name, "$patch": "delete"} for name in names[1:]]
+    assert apply(spec(containers=given), spec(containers=gone)) == spec(containers=given[:1])
+
+
+def test_long_lists_of_scalars_unite_and_shrink_in_one_pass() -> None:
+    texts = [f"example.com/f{at}" for at in range(20_000)]
+    united = apply({"metadata": {"finalizers": texts[:10_000]}}, {"metadata": {"finalizers": texts[5_000:]}})
+    assert united == {"metadata": {"finalizers": texts}}
+    left = apply(united, {"metadata": {"$deleteFromPrimitiveList/finalizers": texts[1:]}})
+    assert left == {"metadata": {"finalizers": texts[:1]}}

@@ -5,12 +5,15 @@ an index may count from the end (``-1``), ``test`` of a missing member against n
 the first slash of a pointer is ignored, and no operation but ``replace`` and ``test`` reaches the whole document.
 Follows ``evanphx/json-patch`` v4.
 
-Only what lies on the way to a change is copied.
+Only what lies on the way to a change is copied, and only once for all operations: 10,000 of them on a map of as
+many keys take no longer than they have to. What ``copy`` copies may not be larger than 3 MiB in all, as upstream.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any, Final
+
+import msgspec
 
 from flexlet.api import gojson, gotext
 from flexlet.api.patch import documents
@@ -19,6 +22,9 @@ from flexlet.api.patch.errors import PatchFailed, PatchTooLarge
 from flexlet.api.schema.types import ListOf, Type
 
 MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+MAX_STEPS: Final = 20
+"""Of a pointer; a result that longer ones may have nested too deep is looked at."""
 
 Operation = dict[str, Any]
 Container = dict[str, Any] | list[Any]
@@ -66,10 +72,10 @@ def _is_member(key: str, value: Any) -> bool:
 
 def apply(original: dict[str, Any], operations: list[Operation]) -> Any:
     """The original after all operations; PatchFailed at the first that does not apply."""
-    document: Container = original
+    tree = _Tree(original)
     for operation in operations:
-        document = _applied(document, operation or {})
-    return document
+        _applied(tree, operation or {})
+    return tree.result()
 
 
 def text(original: dict[str, Any], operations: list[Operation]) -> str:
@@ -90,48 +96,118 @@ def _sorted(node: Any, way: tuple[str, ...], touched: set[tuple[str, ...]]) -> A
     return node
 
 
-def _applied(document: Container, operation: Operation) -> Container:
+class _Tree:
+    """The document while operations change it: a container is copied before its first change, and then is ours."""
+
+    def __init__(self, original: Container) -> None:
+        self.root: Container = original
+        self._ours: dict[int, Container] = {}
+        """By identity; holding them keeps the identities from being given away again."""
+        self._copied_bytes = 0
+        self._may_be_deep = False
+
+    def result(self) -> Container:
+        """The changed document, unless its like would not be accepted as a body."""
+        if self._may_be_deep:
+            self._require_bounds(self.root)
+        return self.root
+
+    def parent(self, pointer: str) -> tuple[Container, str]:
+        """The container of what the pointer leads to, to be changed in place, and the last step."""
+        *way, last = _steps(pointer)
+        self._may_be_deep |= len(way) > MAX_STEPS
+        self.root = here = self._own(self.root)
+        for step in way:
+            child = _inside(here, step, pointer)
+            mine = self._own(child)
+            if mine is not child:
+                _set(here, step, mine)
+            here = mine
+        return here, last
+
+    def moved(self) -> None:
+        """Something was put elsewhere, perhaps deeper."""
+        self._may_be_deep = True
+
+    def shared(self, value: Any) -> Any:
+        """A value that stands in two places from now on, so that nothing of it is ours alone any more."""
+        self._require_bounds(value)
+        self._copied_bytes += len(msgspec.json.encode(value))
+        if self._copied_bytes > MAX_COPIED_BYTES:
+            raise PatchFailed(
+                "Unable to complete the copy, the accumulated size increase of copy is "
+                f"{self._copied_bytes}, exceeding the limit {MAX_COPIED_BYTES}"
+            )
+        self._may_be_deep = True
+        todo = [value]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, dict | list):
+                self._ours.pop(id(node), None)
+                todo.extend(node.values() if isinstance(node, dict) else node)
+        return value
+
+    def _own(self, container: Container) -> Container:
+        if id(container) in self._ours:
+            return container
+        mine: Container = dict(container) if isinstance(container, dict) else list(container)
+        self._ours[id(mine)] = mine
+        return mine
+
+    @staticmethod
+    def _require_bounds(value: Any) -> None:
+        try:
+            gojson.require_bounds(value)
+        except gojson.SyntaxFault as fault:
+            raise PatchFailed(fault.message) from None
+
+
+def _applied(tree: _Tree, operation: Operation) -> None:
     kind = operation.get("op") or "unknown"
     if kind not in _OPERATIONS:
         raise PatchFailed(f"Unexpected kind: {kind}")
-    return _OPERATIONS[kind](document, operation)
+    _OPERATIONS[kind](tree, operation)
 
 
-def _add(document: Container, operation: Operation) -> Container:
-    return _put(document, _pointer(operation, "path"), operation.get("value"))
+def _add(tree: _Tree, operation: Operation) -> None:
+    _insert(*tree.parent(_pointer(operation, "path")), operation.get("value"))
 
 
-def _remove(document: Container, operation: Operation) -> Container:
-    return _changed(document, _pointer(operation, "path"), _without)
+def _remove(tree: _Tree, operation: Operation) -> None:
+    _delete(*tree.parent(_pointer(operation, "path")))
 
 
-def _replace(document: Container, operation: Operation) -> Container:
+def _replace(tree: _Tree, operation: Operation) -> None:
     pointer, value = _pointer(operation, "path"), operation.get("value")
     if pointer:
-        return _changed(document, pointer, lambda parent, key: _with(parent, key, value))
+        _set(*tree.parent(pointer), value)
+        return
     if not isinstance(value, dict | list):
         raise PatchFailed("replace operation value must be object or array")
-    return value
+    tree.root = value
 
 
-def _move(document: Container, operation: Operation) -> Container:
+def _move(tree: _Tree, operation: Operation) -> None:
     source = _pointer(operation, "from")
-    value = _found(document, source)
-    return _put(_changed(document, source, _without), _pointer(operation, "path"), value)
+    value = _found(tree.root, source)
+    _delete(*tree.parent(source))
+    _insert(*tree.parent(_pointer(operation, "path")), value)
+    tree.moved()
 
 
-def _copy(document: Container, operation: Operation) -> Container:
-    return _put(document, _pointer(operation, "path"), _found(document, _pointer(operation, "from")))
+def _copy(tree: _Tree, operation: Operation) -> None:
+    # Shared before the way to its new place is made ours: that may lead through the value itself.
+    value = tree.shared(_found(tree.root, _pointer(operation, "from")))
+    _insert(*tree.parent(_pointer(operation, "path")), value)
 
 
-def _test(document: Container, operation: Operation) -> Container:
+def _test(tree: _Tree, operation: Operation) -> None:
     pointer, wanted = _pointer(operation, "path"), operation.get("value")
-    if not _equal(_found(document, pointer) if pointer else document, wanted):
+    if not _equal(_found(tree.root, pointer) if pointer else tree.root, wanted):
         raise PatchFailed(f"testing value {pointer} failed: test failed")
-    return document
 
 
-_OPERATIONS: Final[dict[str, Callable[[Container, Operation], Container]]] = {
+_OPERATIONS: Final[dict[str, Callable[[_Tree, Operation], None]]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -176,52 +252,37 @@ def _member(parent: Container, key: str) -> Any:
     return parent.get(key) if isinstance(parent, dict) else parent[_index(key, len(parent))]
 
 
-def _changed(document: Container, pointer: str, change: Callable[[Container, str], Container]) -> Container:
-    """The document with `change` made to the container of what the pointer leads to."""
-    return _changed_at(document, _steps(pointer), pointer, change)
-
-
-def _changed_at(
-    document: Container, steps: list[str], pointer: str, change: Callable[[Container, str], Container]
-) -> Container:
-    step, *rest = steps
-    if not rest:
-        return change(document, step)
-    return _with(document, step, _changed_at(_inside(document, step, pointer), rest, pointer, change))
-
-
-def _put(document: Container, pointer: str, value: Any) -> Container:
-    return _changed(document, pointer, lambda parent, key: _inserted(parent, key, value))
-
-
-def _inserted(parent: Container, key: str, value: Any) -> Container:
+def _insert(parent: Container, key: str, value: Any) -> None:
     if isinstance(parent, dict):
-        return {**parent, key: value}
-    at = len(parent) if key == "-" else _index(key, len(parent) + 1)
-    return [*parent[:at], value, *parent[at:]]
+        parent[key] = value
+    else:
+        parent.insert(len(parent) if key == "-" else _index(key, len(parent) + 1), value)
 
 
-def _with(parent: Container, key: str, value: Any) -> Container:
+def _set(parent: Container, key: str, value: Any) -> None:
     if isinstance(parent, dict):
-        return {**parent, key: value}
-    at = _index(key, len(parent))
-    return [*parent[:at], value, *parent[at + 1 :]]
+        parent[key] = value
+    else:
+        parent[_index(key, len(parent))] = value
 
 
-def _without(parent: Container, key: str) -> Container:
+def _delete(parent: Container, key: str) -> None:
     if isinstance(parent, dict):
         if key not in parent:
             raise PatchFailed(f"Unable to remove nonexistent key: {key}: missing value")
-        return {name: value for name, value in parent.items() if name != key}
-    at = _index(key, len(parent))
-    return [*parent[:at], *parent[at + 1 :]]
+        del parent[key]
+    else:
+        del parent[_index(key, len(parent))]
+
+
+_MAX_DIGITS: Final = 20
 
 
 def _index(key: str, size: int) -> int:
     """A place among `size`; negative numbers count from the end."""
     if not re.fullmatch(r"[-+]?[0-9]+", key):
         raise PatchFailed(f"value was not a proper array index: '{key}'")
-    index = int(key)
+    index = int(key) if len(key) < _MAX_DIGITS else size
     if not -size <= index < size:
         raise PatchFailed(f"Unable to access invalid index: {index}: invalid index referenced")
     return index + size if index < 0 else index

@@ -32,7 +32,8 @@ def without(original: Items, removed: Items) -> Items:
     """The scalars of a list that are not to be deleted."""
     if original or removed:
         are_objects(original, removed)
-    return [item for item in original if not any(ordering.same(item, gone) for gone in removed)]
+    gone = set(map(ordering.identity, removed))
+    return [item for item in original if ordering.identity(item) not in gone]
 
 
 def are_objects(*lists: Items) -> bool:
@@ -48,40 +49,43 @@ def are_objects(*lists: Items) -> bool:
 
 
 def _united(original: Items, patch: Items) -> Items:
-    united: Items = []
+    united: dict[Any, Any] = {}
     for item in [*original, *patch]:
-        if not any(ordering.same(item, other) for other in united):
-            united.append(item)
-    return united
+        united.setdefault(ordering.identity(item), item)
+    return list(united.values())
 
 
 def _obeyed(original: Items, patch: Items, key: str) -> tuple[Items, Items]:
     """Original and patch after the directives among the patch's items."""
     plain: Items = []
+    deleted: set[Any] = set()
     replaced = False
     for item in patch:
         directive = item.get(DIRECTIVE)
         if DIRECTIVE not in item:
             plain.append(item)
         elif directive == "delete":
-            value = ordering.key_of(item, key)
-            original = [other for other in original if not (key in other and ordering.same(other[key], value))]
+            deleted.add(ordering.identity(ordering.key_of(item, key)))
         elif directive == "replace":
             replaced = True
         elif directive == "merge":
             raise MergeFault("merging lists cannot yet be specified in the patch")
         else:
             raise MergeFault(f"unknown patch type: {gotext.sprint(directive)} in map: {gotext.sprint(item)}")
-    return (plain, []) if replaced else (original, plain)
+    if replaced:
+        return plain, []
+    kept = [other for other in original if not (key in other and ordering.identity(other[key]) in deleted)]
+    return kept, plain
 
 
 def _merged(original: Items, patch: Items, key: str, merge_items: MergeItems) -> Items:
     result = list(original)
+    places = ordering.positions(result, key)
     for item in patch:
         if key not in item:
             raise MergeKeyMissing(ordering.missing(item, key))
-        at = ordering.position(result, item, key)
-        if at < 0:
+        at = places.setdefault(ordering.identity(item[key]), len(result))
+        if at == len(result):
             result.append(item)
         else:
             result[at] = merge_items(result[at], item)

@@ -9,10 +9,13 @@ otherwise the patch's item does. So an item that is new with the patch comes bef
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from flexlet.api import gotext
 from flexlet.api.patch.errors import MergeFault, MergeKeyMissing
 
 _DIRECTIVE: Final = "$patch"
+_canonical: Final = msgspec.json.Encoder(order="sorted").encode
 
 Items = list[Any]
 
@@ -22,13 +25,19 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def position(items: Items, wanted: Any, key: str) -> int:
-    """Where an item (found by its key, if there is one) stands, or -1."""
-    value = wanted.get(key) if key else wanted
+def identity(value: Any) -> Any:
+    """A key for dicts and sets, equal for values that are `same`: long lists are not searched item by item."""
+    if isinstance(value, dict | list):
+        return type(value), _canonical(value)
+    return type(value), value
+
+
+def positions(items: Items, key: str) -> dict[Any, int]:
+    """Where the first item of each identity (of its key's value, if there is a key) stands."""
+    found: dict[Any, int] = {}
     for index, item in enumerate(items):
-        if same(item.get(key) if key else item, value):
-            return index
-    return -1
+        found.setdefault(identity(item.get(key) if key else item), index)
+    return found
 
 
 def key_of(item: Any, key: str) -> Any:
@@ -55,11 +64,14 @@ def arranged(merged: Items, patch_order: Items, server_order: Items, key: str) -
     if key:
         for item in [*merged, *patch_order, *server_order]:
             key_of(item, key)
-    named = [item for item in merged if position(patch_order, item, key) >= 0]
-    others = [item for item in merged if position(patch_order, item, key) < 0]
-    named.sort(key=lambda item: position(patch_order, item, key))
-    others.sort(key=lambda item: position(server_order, item, key))
-    return _woven(others, named, lambda item: position(server_order, item, key))
+    patched, stored = positions(patch_order, key), positions(server_order, key)
+
+    def place(among: dict[Any, int], item: Any) -> int:
+        return among.get(identity(item.get(key) if key else item), -1)
+
+    named = sorted((item for item in merged if place(patched, item) >= 0), key=lambda item: place(patched, item))
+    others = sorted((item for item in merged if place(patched, item) < 0), key=lambda item: place(stored, item))
+    return _woven(others, named, lambda item: place(stored, item))
 
 
 def _woven(others: Items, named: Items, place: Callable[[Any], int]) -> Items:
@@ -85,10 +97,11 @@ def check(patch: Items, order: Items, key: str) -> None:
             raise MergeFault(wrong_type({}, item))
     # Items with a directive have no place in the order.
     waiting = [item for item in patch if not (isinstance(item, dict) and _DIRECTIVE in item)]
+    found = 0
     for wanted in order:
-        if waiting and same(_comparable(waiting[0], key), _comparable(wanted, key)):
-            waiting.pop(0)
-    if waiting:
+        if found < len(waiting) and same(_comparable(waiting[found], key), _comparable(wanted, key)):
+            found += 1
+    if found < len(waiting):
         shown = f"{gotext.sprint(patch)}\n doesn't match $setElementOrder list:\n{gotext.sprint(order)}\n"
         raise MergeFault(f"The order in patch list:\n{shown}")
 

@@ -126,10 +126,11 @@ def _retain_keys(result: Object, patch: Object) -> None:
     retained = patch.pop(_RETAIN_KEYS)
     if not isinstance(retained, list):
         raise PatchMalformed("invalid patch format of retainKeys")
+    named = {key for key in retained if isinstance(key, str)}
     for key, value in patch.items():
-        if value is not None and not key.startswith((_DELETE_SCALARS, _ELEMENT_ORDER)) and key not in retained:
+        if value is not None and not key.startswith((_DELETE_SCALARS, _ELEMENT_ORDER)) and key not in named:
             raise PatchMalformed("invalid patch format of retainKeys")
-    for key in [key for key in result if key not in retained]:
+    for key in [key for key in result if key not in named]:
         del result[key]
 
 
