@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from flexlet.adapters import yamldepth
 from flexlet.core.kubeletconfig import noderesizereading, reading
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
@@ -66,6 +67,7 @@ def parse(text: str, source: str) -> Any:
         ConfigError: it is no YAML, or more than one document.
     """
     try:
+        yamldepth.require(text)
         return yaml.load(text, _Loader)  # noqa: S506  a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

@@ -9,10 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from tests.adapters.nodeserver.spdyruntime import Session
+from tests.apiserver.proxy.nodepairs import node_pair
 
 from flexlet.adapters.clock import SystemClock
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.kubeconfig import Credentials
+from flexlet.adapters.nodeserver import tls
 from flexlet.apiserver.proxy.spdy import frames
 from flexlet.apiserver.server import Settings, serving
 from flexlet.ports.cluster import NODES, PODS, Cluster
@@ -99,10 +101,13 @@ async def ends_well(running: Running) -> bytes:
 @contextlib.asynccontextmanager
 async def fake_node(folder: Path) -> AsyncIterator[FakeNode]:
     """A cluster for as long as the block lasts."""
-    async with serving(Settings(data=folder / "data"), SystemClock()) as server:
+    settings = Settings(data=folder / "data", node_hosts={NODE: "127.0.0.1"})
+    async with serving(settings, SystemClock()) as server:
         (folder / "kubeconfig").write_text(server.kubeconfig())
         node = FakeNode(folder / "kubeconfig")
-        listener = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=server.pki.server_context())
+        pair = node_pair(server.pki, NODE)
+        context = tls.serving_context(pair.certificate_pem, pair.key_pem, server.pki.ca_pem.encode())
+        listener = await asyncio.start_server(node.serve, "127.0.0.1", 0, ssl=context)
         async with listener:
             await register(server.cluster, listener.sockets[0].getsockname()[1])
             yield node

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from flexlet.adapters.logfiles import follow
+from flexlet.adapters.logfiles.reader import LogReader
 from flexlet.core.logs.options import LogOptions
 from flexlet.core.logs.selection import UnknownFormat
 from flexlet.errors import HostError
@@ -72,10 +73,35 @@ async def test_a_long_log_is_read_in_blocks(log: Path) -> None:
     assert found == "".join(f"number {number}\n" for number in range(20_000)).encode()
 
 
-async def test_a_link_to_a_log_is_followed(log: Path, tmp_path: Path) -> None:
-    link = tmp_path / "web.log"
-    link.symlink_to(log)
-    assert await everything(link, LogOptions(tail_lines=1)) == b"line 2\n"
+async def test_a_link_is_no_log(log: Path, tmp_path: Path) -> None:
+    """Nor is what lies behind one: a pod that mounts /var/log could show any file of the node by it."""
+    pod = tmp_path / "pods" / "ns_web_uid"
+    (pod / "c").mkdir(parents=True)
+    (pod / "c" / "0.log").symlink_to(log)
+    (pod / "d").symlink_to(log.parent)
+    for path, reason in (
+        (pod / "c" / "0.log", "too many levels of symbolic links"),
+        (pod / "d" / log.name, "not a directory"),
+    ):
+        with pytest.raises(HostError) as raised:
+            await everything(path, LogOptions())
+        assert str(raised.value) == f'failed to open log file "{path}": {reason}'
+    (tmp_path / "link").symlink_to(tmp_path / "pods")
+    (pod / "c" / "0.log").unlink()
+    write(pod / "c" / "0.log", "real")
+    assert await everything(tmp_path / "link" / "ns_web_uid" / "c" / "0.log", LogOptions()) == b"real\n"
+
+
+def test_a_log_that_becomes_a_link_is_read_no_further(log: Path, tmp_path: Path) -> None:
+    """Its successor is opened like itself."""
+    other = tmp_path / "other.log"
+    write(other, "hidden")
+    reader = LogReader.open(log, LogOptions())
+    log.unlink()
+    log.symlink_to(other)
+    with contextlib.closing(reader):
+        assert reader.read() == b"line 0\nline 1\nline 2\n"
+        assert (reader.read(), reader.is_at_end) == (b"", True)
 
 
 async def test_a_missing_log_is_told_as_the_kubelet_tells_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from tests.apiserver.proxy.nodepairs import signed
 from tests.engine.fakes import FakeClock
 
 from flexlet.adapters.meters import Ledger
@@ -44,7 +45,8 @@ class Authority:
         return self.credential.certificate_pem
 
     def serving(self) -> Credential:
-        return certificates.issue_serving(self.credential, ("127.0.0.1", "localhost"), time.time(), 1)
+        """The endpoint's own, with the subject that the cluster's signer gives nodes."""
+        return signed(self.credential, NODE, NODE, "127.0.0.1", "localhost")
 
     def client(self, name: str, *groups: str) -> Credential:
         return certificates.issue_client(self.credential, name, groups, time.time(), 1)

@@ -1,11 +1,17 @@
 """Who may ask a node, and how that is found out."""
 
+import time
+
 import aiohttp
 import pytest
+from cryptography import x509
 from tests.adapters.nodeserver.stage import NODE, Stage
+from tests.apiserver.auth import foreigncerts
+from tests.apiserver.auth.foreigncerts import AMBIGUOUS
 
 from flexlet.adapters.nodeserver.authorization import subresources
 from flexlet.api import status
+from flexlet.apiserver.auth.certificates import Credential
 
 GOOD = {"Authorization": "Bearer good"}
 SUBRESOURCES = [
@@ -54,6 +60,17 @@ async def test_a_client_certificate_names_a_user_and_groups(stage: Stage, client
         },
     }
     assert [values[0][:11] for values in extra.values()] == ["X509SHA256="]
+
+
+@pytest.mark.parametrize("case", ["two common names", "the node last", "two in one part", "the same twice"])
+async def test_a_certificate_of_two_names_is_nobodys(stage: Stage, case: str) -> None:
+    """Readers differ in which they take: the API server refuses it, and so does a node, without asking."""
+    der = foreigncerts.certificate(stage.authority.credential, AMBIGUOUS[case], time.time())
+    shown = Credential(x509.load_der_x509_certificate(der), foreigncerts.KEY)
+    connector = aiohttp.TCPConnector(ssl=stage.authority.client_context(shown))
+    async with aiohttp.ClientSession(stage.url, connector=connector) as client, client.get("/healthz") as answer:
+        assert answer.status == 401
+    assert stage.reviews.asked == []
 
 
 async def test_a_token_names_whom_the_api_server_says(stage: Stage) -> None:

@@ -12,7 +12,9 @@ from tests.adapters.nodeserver import spdyruntime
 from tests.adapters.nodeserver.stage import Stage, streaming_server, write_log
 
 from flexlet.api import status
+from flexlet.apiserver.auth import kubeletclient
 from flexlet.apiserver.proxy.pods import PodProxy
+from flexlet.apiserver.proxy.trust import NodeTrust
 
 
 class View:
@@ -35,10 +37,14 @@ class View:
 
 
 @pytest.fixture
-async def front(stage: Stage) -> AsyncIterator[str]:
+async def front(stage: Stage, tmp_path: Path) -> AsyncIterator[str]:
     """Where kubectl would come in."""
     assert stage.server is not None
-    proxy = PodProxy(View(stage.server.port), stage.admin)
+    client = stage.authority.client(kubeletclient.USER, kubeletclient.GROUP)
+    pair = tmp_path / "client.pem"
+    pair.write_bytes(client.certificate_pem + client.key_pem)
+    trust = NodeTrust(stage.authority.pem.decode(), lambda: pair)
+    proxy = PodProxy(View(stage.server.port), trust, {"n1": "127.0.0.1"})
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
+from flexlet.adapters import beneath
 from flexlet.core.logs.options import LogOptions
 from flexlet.core.logs.selection import Selection, tail_start
 from flexlet.errors import HostError
@@ -29,16 +30,19 @@ class LogReader:
 
     @classmethod
     def open(cls, path: Path, options: LogOptions) -> Self:
-        """Open a log where the wanted part begins."""
+        """Open a log where the wanted part begins.
+
+        The log itself is no link, nor are its directories: pods that mount /var/log could show any file by one.
+        """
         try:
-            path = path.resolve(strict=True)
+            path.resolve(strict=True)  # for the kubelet's words if it is missing
         except OSError as error:
             reason = (error.strerror or "").lower()
             raise HostError(
                 f'failed to try resolving symlinks in path "{path}": lstat {error.filename}: {reason}'
             ) from error
         try:
-            file = path.open("rb", buffering=0)
+            file = _opened(path)
         except OSError as error:
             raise HostError(f'failed to open log file "{path}": {(error.strerror or "").lower()}') from error
         if options.tail_lines is not None:
@@ -71,14 +75,19 @@ class LogReader:
     def _take_successor(self) -> bool:
         """Go over to the file that took this one's name, if there is one."""
         try:
-            if os.path.samestat(os.fstat(self._file.fileno()), self._path.stat()):
-                return False
-            successor = self._path.open("rb", buffering=0)
-        except FileNotFoundError:
+            successor = _opened(self._path)
+        except OSError:  # gone, or no longer a log
+            return False
+        if os.path.samestat(os.fstat(self._file.fileno()), os.fstat(successor.fileno())):
+            successor.close()
             return False
         self.close()
         self._file, self._rest = successor, b""
         return True
+
+
+def _opened(path: Path) -> BinaryIO:
+    return os.fdopen(beneath.open_plain(path), "rb", buffering=0)
 
 
 def _tail_start(file: BinaryIO, count: int) -> int:

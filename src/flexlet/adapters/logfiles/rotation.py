@@ -6,12 +6,14 @@ Meant to be called every ten seconds. A log that cannot be rotated stays as it i
 import asyncio
 import gzip
 import logging
+import os
 import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from flexlet.adapters import beneath
 from flexlet.core.logs import rotation
 from flexlet.errors import RuntimeFault
 from flexlet.ports.clock import Clock
@@ -92,13 +94,22 @@ def _tidy(path: Path, max_files: int) -> None:
 
 
 def _compress(path: Path) -> None:
-    """Under a temporary name first, so that a crash leaves nothing that looks whole."""
+    """Under a temporary name first, so that a crash leaves nothing that looks whole.
+
+    No link is followed, neither to what is read nor to what is written: pods may put them there.
+    """
     unfinished = path.with_name(path.name + rotation.UNFINISHED)
+    unfinished.unlink(missing_ok=True)
     try:
-        with path.open("rb") as source, gzip.open(unfinished, "wb") as sink:
-            shutil.copyfileobj(source, sink)
-        unfinished.chmod(path.stat().st_mode & 0o777)
+        with os.fdopen(beneath.open_plain(path), "rb") as source, os.fdopen(_new(unfinished), "wb") as sink:
+            with gzip.open(sink, "wb") as packed:
+                shutil.copyfileobj(source, packed)
+            os.fchmod(sink.fileno(), os.fstat(source.fileno()).st_mode & 0o777)
         unfinished.rename(path.with_name(path.name + rotation.COMPRESSED))
     finally:
         unfinished.unlink(missing_ok=True)
     path.unlink()
+
+
+def _new(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

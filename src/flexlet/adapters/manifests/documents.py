@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import yaml
 
+from flexlet.adapters import yamldepth
 from flexlet.core.staticpods.pods import Manifest
 
 MAX_BYTES: Final = 10 << 20
@@ -34,4 +35,5 @@ def manifest(path: str, data: bytes) -> Manifest:
 
 
 def _first(data: bytes) -> Any:
+    yamldepth.require(data)
     return next(iter(yaml.load_all(data, Loader=_Loader)), None)

@@ -35,8 +35,10 @@ def peer_of(writer: asyncio.StreamWriter) -> Peer:
     if not shown:
         return Peer(address=name[0] if name else "")
     subject = [pair for relative in shown.get("subject", ()) for pair in relative]
+    names = [value for key, value in subject if key == "commonName"]
     certificate = Certificate(
-        common_name=next((value for key, value in reversed(subject) if key == "commonName"), ""),
+        # Readers differ in which of several names they take; such a certificate names nobody.
+        common_name=names[0] if len(names) == 1 else "",
         organizations=tuple(value for key, value in subject if key == "organizationName"),
         uids=tuple(value for key, value in subject if key == USER_UID),
         sha256=hashlib.sha256(tls.getpeercert(binary_form=True)).hexdigest(),

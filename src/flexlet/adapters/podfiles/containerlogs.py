@@ -1,9 +1,12 @@
 """The log files of containers: found, linked, read at their end, removed."""
 
 import contextlib
+import os
 import re
 from pathlib import Path
 from typing import Final
+
+from flexlet.adapters import beneath
 
 _LOG: Final = re.compile(r"(\d+)\.log")
 _CHUNK: Final = 64 * 1024
@@ -40,10 +43,12 @@ def remove(log: Path, place: Path) -> None:
 
 def tail(log: Path, lines: int, limit_bytes: int) -> str:
     """The last lines, without the runtime's marks, at most so many bytes of them."""
-    if not log.exists():
+    try:
+        handle = beneath.open_plain(log)
+    except OSError:  # none, or a link that somebody put in its place
         return ""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _CHUNK))
+    with os.fdopen(handle, "rb") as file:
+        file.seek(max(0, os.fstat(handle).st_size - _CHUNK))
         raw = file.read().decode(errors="replace").removesuffix("\n").split("\n")
     said = "".join(_text(line) for line in raw[-lines:] if line)
     return said.encode()[-limit_bytes:].decode(errors="ignore")

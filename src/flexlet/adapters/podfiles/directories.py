@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from flexlet.adapters import beneath
 from flexlet.adapters.podfiles import containerlogs, subpaths, volumes
 from flexlet.adapters.podfiles.mounting import Mounter
 from flexlet.core.agent.containers.contents import VolumeContent
@@ -122,7 +123,7 @@ def _write(path: Path, text: str, mode: int) -> None:
 
 def _read(path: Path, limit_bytes: int) -> str:
     try:
-        with path.open("rb") as file:
+        with os.fdopen(beneath.open_plain(path), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
             return file.read(limit_bytes).decode(errors="replace")
     except FileNotFoundError:
