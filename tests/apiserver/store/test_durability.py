@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockBuster
 
-from flexlet.apiserver.store import Event, Options, Row, Store, StoreFault
+from flexlet.apiserver.store import Event, Options, Row, Store, StoreFault, StoreFull
 from flexlet.apiserver.store.database import MAX_BATCH_ROWS, Database, Stored
 from flexlet.errors import ConfigError
 
@@ -69,6 +69,21 @@ async def test_only_the_owner_may_read_the_file(path: Path, loop_stays_free: Blo
     assert modes == {0o600}
 
 
+def asked(connection: sqlite3.Connection, pragma: str) -> object:
+    return connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+
+
+async def test_an_acknowledged_write_waits_for_the_disk(path: Path) -> None:
+    """Unless asked otherwise: a kill cannot show the difference, only a loss of power does."""
+    pragmas = ("journal_mode", "synchronous", "locking_mode", "journal_size_limit")
+    for options, synchronous in ((Options(), 2), (Options(synchronous="NORMAL"), 1)):
+        store = await Store.open(path, options)
+        connection = store._writer._database._connection
+        found = [await asyncio.to_thread(asked, connection, name) for name in pragmas]
+        assert found == ["wal", synchronous, "exclusive", 16 << 20]
+        await store.close()
+
+
 async def test_a_file_in_use_is_refused(path: Path) -> None:
     """Within one process and from another, with the remedy in the message."""
     store = await Store.open(path)
@@ -93,14 +108,19 @@ async def test_a_file_in_use_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        ("PRAGMA user_version = 2", "its format is version 2, this flexlet reads version 1"),
+        ("PRAGMA user_version = 3", "its format is version 3, this flexlet reads version 2"),
         ("PRAGMA application_id = 7", "it is a database of another program"),
         (
             "DELETE FROM revisions WHERE revision = 2",
-            "revision 3 .* does not follow revision 1 .*restore a backup",
+            "missing revisions: 2; the file is damaged; restore a backup",
         ),
-        ("UPDATE revisions SET previous = 2 WHERE revision = 3", "the file is damaged; restore a backup"),
-        ("DROP TABLE compaction", "no such table"),
+        (
+            "UPDATE revisions SET previous = 2 WHERE revision = 3",
+            "1 record with a wrong checksum: pods b at revision 3; the file is damaged",
+        ),
+        ("UPDATE meta SET compacted = 1", "the checksum of its table `meta` is wrong; the file is damaged"),
+        ("DELETE FROM meta", "its table `meta` is not what was written; the file is damaged"),
+        ("DROP TABLE meta", "no such table: meta; the file is damaged"),
     ],
 )
 async def test_a_file_that_is_not_ours_is_refused(path: Path, damage: str, complaint: str) -> None:
@@ -116,7 +136,7 @@ async def test_a_file_that_is_not_ours_is_refused(path: Path, damage: str, compl
 async def test_rubbish_is_refused_and_left_alone(path: Path) -> None:
     rubbish = b"not a database, but long enough to be looked at as one " * 40
     await asyncio.to_thread(path.write_bytes, rubbish)
-    with pytest.raises(ConfigError, match="the file is damaged; restore a backup, or move it away to start empty"):
+    with pytest.raises(ConfigError, match="the file is damaged; restore a backup with `flexlet server restore`"):
         await Store.open(path)
     assert await asyncio.to_thread(path.read_bytes) == rubbish
 
@@ -161,7 +181,7 @@ async def test_a_full_disk_fails_all_that_waits_and_shows_none_of_it(path: Path)
         store.create("pods", "big0", plain),  # lost against a create that fails
         return_exceptions=True,
     )
-    assert {type(outcome) for outcome in outcomes} == {StoreFault}
+    assert {type(outcome) for outcome in outcomes} == {StoreFull}
     assert "database or disk is full; nothing of it is visible" in str(outcomes[0])
     assert (store.revision, store.list("pods")) == (1, [before])
     assert store.head("pods", "p") == before

@@ -10,6 +10,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+from tests.campaign import length
+
 from flexlet.apiserver.store import Event
 from flexlet.apiserver.store.replay import load
 
@@ -86,15 +89,18 @@ def integrity(path: Path) -> str:
         connection.close()
 
 
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(path: Path) -> None:
+@pytest.mark.parametrize(
+    "rounds", [ROUNDS, pytest.param(length(60, 200), marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+)
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(path: Path, rounds: int) -> None:
     """After every kill every promise is kept, revisions are gapless and never step back."""
     moments = random.Random()  # noqa: S311  other moments on every run, on purpose
     ledger = Ledger()
     total = 0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         opened, *promises = write_until_killed(path, moments.uniform(0.02, 0.4))
         assert opened.revision == ledger.newest
         ledger.verify(path, promises)
         total += len(promises)
-    assert total > ROUNDS
+    assert total > rounds
     assert integrity(path) == "ok"

@@ -221,6 +221,7 @@ async def test_statistics_count_what_happened(path: Path) -> None:
         watchers=1,
         dropped_watchers=1,
         history_events=2,
+        history_bytes=2 * 256 + 3,
         oldest_revision=1,
         compacted_revision=0,
         database_bytes=seen.database_bytes,

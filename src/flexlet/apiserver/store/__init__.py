@@ -4,8 +4,10 @@ It knows nothing of Kubernetes; it offers what etcd offers to kube-apiserver. Ca
 and `splice`; a bucket is one resource type (`pods`, `apps/deployments`), a key is `namespace/name` within it.
 
 Modules, lowest first: `rows` values; `errors`; `bucket` one type in memory with its history; `retention` how
-far back that reaches; `database` all of SQL; `replay` file to memory; `writes` submitted and not committed;
-`writer` the thread; `watch` bounded queues; `store` puts them together; `splice` makes answers from bytes.
+far back that reaches; `checksum`, `mark` and `reserve` what guards the file; `encryption` what is in it;
+`sqlitefile` and `database` all of SQL; `damage` what is wrong with a file; `replay` file to memory; `writes`
+submitted and not committed; `writer` the thread; `watch` bounded queues; `store` puts them together; `splice`
+makes answers from bytes; `snapshot` copies and repairs files that nobody has open.
 """
 
 from flexlet.apiserver.store.errors import (
@@ -17,6 +19,7 @@ from flexlet.apiserver.store.errors import (
     StoreClosed,
     StoreError,
     StoreFault,
+    StoreFull,
 )
 from flexlet.apiserver.store.rows import Encode, Event, EventType, Page, Row, Statistics
 from flexlet.apiserver.store.store import Options, Store
@@ -39,5 +42,6 @@ __all__ = [
     "StoreClosed",
     "StoreError",
     "StoreFault",
+    "StoreFull",
     "Watcher",
 ]

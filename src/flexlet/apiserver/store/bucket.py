@@ -16,7 +16,14 @@ from collections import deque
 from flexlet.apiserver.store.errors import Compacted
 from flexlet.apiserver.store.rows import Event, Page, Row
 
+EVENT_BYTES = 256  # an event, its row and their places in the history, besides the object's bytes
 LAST = "\U0010ffff"  # sorts after every character a key can hold: prefix + LAST ends the prefix's range
+
+
+def kept_alive(event: Event) -> int:
+    """The bytes that only history holds because of an event: the state it replaced, and a deletion's own."""
+    replaced = 0 if event.previous is None else len(event.previous.value)
+    return EVENT_BYTES + replaced + (len(event.row.value) if event.type == "DELETED" else 0)
 
 
 class Bucket:
@@ -27,6 +34,7 @@ class Bucket:
         self.keys: list[str] = []
         self.history: deque[Event] = deque()
         self.floor = floor
+        self.history_bytes = 0
 
     def apply(self, event: Event) -> None:
         """Make a committed event part of the state and of the history."""
@@ -37,6 +45,11 @@ class Bucket:
             del self.keys[bisect_left(self.keys, key)]
         self.place(event)
         self.history.append(event)
+        self.history_bytes += kept_alive(event)
+
+    def weigh(self) -> None:
+        """Count the bytes of a history that was put in place at once, as after a replay of a file."""
+        self.history_bytes = sum(map(kept_alive, self.history))
 
     def place(self, event: Event) -> None:
         """Change the rows only; a replay of a whole file sorts the keys once, at its end."""
@@ -74,7 +87,19 @@ class Bucket:
     def forget(self, through: int) -> None:
         """Drop the history up to and including revision `through`."""
         while self.history and self.history[0].row.revision <= through:
-            self.floor = self.history.popleft().row.revision
+            self._forget_oldest()
+
+    def shrink(self, limit_bytes: int) -> bool:
+        """Drop the oldest history until the rest keeps no more than so many bytes alive; whether any was."""
+        before = self.floor
+        while self.history and self.history_bytes > limit_bytes:
+            self._forget_oldest()
+        return self.floor != before
+
+    def _forget_oldest(self) -> None:
+        event = self.history.popleft()
+        self.history_bytes -= kept_alive(event)
+        self.floor = event.row.revision
 
     def _require(self, revision: int) -> None:
         if revision < self.floor:

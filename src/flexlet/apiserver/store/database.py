@@ -1,15 +1,18 @@
 """The SQLite file: one table ordered by revision, appended to, read once at start, compacted from its old end.
 
 Everything here blocks and belongs to one thread at a time. All of SQL and every sqlite3 exception stays in
-this module. Secrets are stored here, so the file is readable by its owner only.
+this module and in `sqlitefile`. Secrets are stored here, so the files are readable by their owner only.
 
 What must stay true:
 
 - rows above the compacted revision are complete and without gaps; below it only rows that were still
-  current at that revision are left, so replaying the table always gives the live state;
+  current at that revision are left, and `kept` counts them, so replaying the table always gives the live state;
 - one batch is one INSERT statement, atomic by itself. It also means that the interpreter lock is let go once
   per batch: with a busy event loop beside it, 64 rows of 3 KB went in at 8,600/s this way and at 780/s with
   executemany, which takes the lock back after every row;
+- every record carries its checksum (`checksum`), and what was acknowledged is at or below the mark (`mark`);
+- `clean` is 0 in the data file itself, not only in its log, for as long as it is open: a file that was not closed
+  must come with a mark;
 - the file is locked exclusively while open; the kernel drops the lock of a killed process.
 
 Durability: WAL with synchronous=FULL by default, so that an acknowledged write survives loss of power as
@@ -20,33 +23,37 @@ FULL 3,700, NORMAL 52,000. Against `kill -9` both are equally safe.
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from flexlet.apiserver.store.errors import StoreFault
+from flexlet.apiserver.store.checksum import checksum, is_intact
+from flexlet.apiserver.store.errors import StoreFault, StoreFull
+from flexlet.apiserver.store.mark import MarkFile, Reached, mark_path, read_mark
+from flexlet.apiserver.store.reserve import ROOM, Reserve
+from flexlet.apiserver.store.sqlitefile import (
+    Meta,
+    Synchronous,
+    connect,
+    forget_log,
+    is_full,
+    keep_log,
+    leave,
+    lock,
+    prepare,
+    quick_check,
+    read_meta,
+    scalar,
+    unusable,
+    wal_path,
+    write_meta,
+)
 from flexlet.errors import ConfigError
 
-Synchronous: TypeAlias = Literal["FULL", "NORMAL", "OFF"]
+__all__ = ["MAX_BATCH_ROWS", "Database", "Stored", "Synchronous"]
 
 MAX_BATCH_ROWS = 128  # one prepared statement is kept per batch size
-APPLICATION_ID = 0x666C7874  # "flxt" in the file's header
-PLACES = "(?,?,?,?,?,?)"  # one record
-SCHEMA_VERSION = 1
-SCHEMA = (
-    """CREATE TABLE revisions (
-        revision INTEGER PRIMARY KEY,
-        previous INTEGER NOT NULL,
-        deleted  INTEGER NOT NULL,
-        bucket   TEXT NOT NULL,
-        key      TEXT NOT NULL,
-        value    BLOB NOT NULL)""",
-    "CREATE TABLE compaction (revision INTEGER NOT NULL)",
-    "INSERT INTO compaction VALUES (0)",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
+PLACES = "(?,?,?,?,?,?,?)"  # one record
+SELECT = "SELECT revision, previous, deleted, bucket, key, value, checksum FROM revisions"
 
 
 class Stored(NamedTuple):
@@ -61,48 +68,151 @@ class Stored(NamedTuple):
 
 
 class Database:
-    """An open, locked, verified file."""
+    """An open, locked file with its mark and its reserve."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path | None, compacted: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path | None, meta: Meta, reached: int) -> None:
         self._connection = connection
         self._path = path
-        self.compacted = compacted
+        self._meta = meta
+        self._mark: MarkFile | None = None
+        self._reserve: Reserve | None = None
+        self._files: dict[Path, tuple[int, int]] = {}
+        self.reached = reached
+        """The newest revision that somebody may have been told of, as the mark has it."""
 
     @classmethod
     def open(cls, path: Path | None, synchronous: Synchronous, lock_timeout_s: float) -> "Database":
-        """Open or create the file and take its lock; None keeps everything in memory."""
-        try:
-            connection = _connect(path, lock_timeout_s)
-        except (sqlite3.Error, OSError) as exc:
-            raise _unusable(path, exc) from exc
-        try:
-            _prepare(connection, path, synchronous)
-            compacted = _scalar(connection, "SELECT revision FROM compaction")
-        except sqlite3.Error as exc:
-            connection.close()
-            raise _unusable(path, exc) from exc
-        except ConfigError:
-            connection.close()
-            raise
-        return cls(connection, path, compacted)
+        """Open or create the file and take its lock; None keeps everything in memory.
 
-    def replay(self) -> Iterator[Stored]:
-        """Every record, oldest first."""
-        query = "SELECT revision, previous, deleted, bucket, key, value FROM revisions ORDER BY revision"
+        What it holds is to be read and verified before `start` allows writing to it.
+        """
+        reached = None if path is None else read_mark(path)
+        _require_file(path, reached)
         try:
-            for record in self._connection.execute(query):
-                yield Stored(*record)
-        except sqlite3.Error as exc:
-            raise _unusable(self._path, exc) from exc
+            connection = connect(path, lock_timeout_s, MAX_BATCH_ROWS + 16)
+        except (sqlite3.Error, OSError) as exc:
+            raise unusable(path, exc) from exc
+        try:
+            lock(connection)
+            keep_log(path)
+            prepare(connection, path, synchronous)
+            quick_check(connection, path)
+            meta = read_meta(connection, path)
+            _require_mark(path, meta, reached)
+        except (sqlite3.Error, OverflowError, UnicodeError) as exc:
+            leave(connection, path)
+            raise unusable(path, exc) from exc
+        except ConfigError:
+            leave(connection, path)
+            raise
+        return cls(connection, path, meta, 0 if reached is None else reached.revision)
+
+    @property
+    def compacted(self) -> int:
+        """History up to here is forgotten."""
+        return self._meta.compacted
+
+    @property
+    def kept(self) -> int:
+        """How many records at or below the compacted revision there are."""
+        return self._meta.kept
+
+    def start(self, revision: int) -> None:
+        """Allow writing: note in the data file that it is open, and in the mark how far it has come."""
+        if self._path is None:
+            return
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._meta = write_meta(self._connection, self._meta._replace(clean=False))
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._mark = MarkFile(self._path, Reached(self._meta.identity, revision))
+            self._reserve = Reserve(self._path)
+            forget_log(self._path)
+            files = (self._path, wal_path(self._path), mark_path(self._path))
+            self._files = {file: _place(file) for file in files}
+        except (sqlite3.Error, OSError) as exc:
+            raise unusable(self._path, exc) from exc
+
+    def replay(self, after: int = 0, limit: int = -1) -> Iterator[Stored | tuple[Any, ...]]:
+        """Every record, oldest first; one whose checksum is wrong comes as the plain tuple of what is there."""
+        query = f"{SELECT} WHERE revision > ? ORDER BY revision LIMIT ?"
+        try:
+            for record in self._connection.execute(query, (after, limit)):
+                yield Stored(*record[:-1]) if is_intact(record) else record
+        except (sqlite3.Error, UnicodeError) as exc:
+            raise unusable(self._path, exc) from exc
 
     def append(self, records: Sequence[Stored]) -> None:
-        """Make the records durable, all of them or none."""
+        """Make the records durable, all of them or none, and move the mark."""
         insert = "INSERT INTO revisions VALUES " + ",".join([PLACES] * len(records))  # noqa: S608  only marks
+        values: list[Any] = []
         try:
-            self._connection.execute(insert, list(chain.from_iterable(records)))
-        except (sqlite3.Error, UnicodeError) as exc:
+            for record in records:
+                values += record
+                values.append(checksum(*record))
+            self._connection.execute(insert, values)
+            self._settle(records[0].revision, records[-1].revision)
+        except (sqlite3.Error, UnicodeError, OSError) as exc:
             span = f"revisions {records[0].revision} to {records[-1].revision}"
-            raise StoreFault(f"cannot write {span} to {self._name}: {exc}; nothing of it is visible") from exc
+            raise self._fault(f"cannot write {span} to", exc) from exc
+
+    def _settle(self, first: int, last: int) -> None:
+        """Note how far the files have come, after making sure that they are still where a restart finds them."""
+        if self._mark is None:
+            return
+        try:
+            self.require_in_place()
+            self._mark.write(last)
+        except OSError:
+            # Nobody is told of these records: their revisions are given out again.
+            self._connection.execute("DELETE FROM revisions WHERE revision >= ?", (first,))
+            raise
+
+    def require_in_place(self) -> None:
+        """The names of the files still lead to the files that are open.
+
+        Raises:
+            FileNotFoundError: somebody removed or replaced one: what is written to it is lost at the next start.
+        """
+        for file, place in self._files.items():
+            if _place(file) != place:
+                raise FileNotFoundError(f"{file} was removed or replaced while the server uses it; put it back")
+
+    def probe(self) -> None:
+        """Write something, to know whether that is possible.
+
+        Raises:
+            StoreFault: it is not; the message says why.
+        """
+        if self._path is None:
+            return
+        try:
+            self.require_in_place()
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                write_meta(self._connection, self._meta)
+        except (sqlite3.Error, OSError) as exc:
+            raise self._fault("cannot write to", exc) from exc
+
+    def regain(self) -> bool:
+        """After a write found the disk full: whether there is space again."""
+        return self._reserve is None or self._reserve.fill() or self.has_spare_pages()
+
+    def has_spare_pages(self) -> bool:
+        """Whether free pages inside the data file make up for what the reserve has given."""
+        free = scalar(self._connection, "PRAGMA freelist_count") * scalar(self._connection, "PRAGMA page_size")
+        return self._reserve is None or self._reserve.held + free >= self._reserve.size + ROOM
+
+    def release(self, need: int) -> None:
+        """Give up some of the space put aside, for a deletion of this many bytes."""
+        if self._reserve is not None:
+            self._reserve.release(need)
+
+    def synchronize(self) -> None:
+        """Have the mark on the disk."""
+        if self._mark is not None:
+            self._mark.synchronize()
 
     def compact(self, through: int, step: int) -> None:
         """Move the compacted revision towards `through` by at most `step`; drop what was replaced by then."""
@@ -112,82 +222,95 @@ class Database:
         try:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
-                self._connection.execute(
+                replaced = self._connection.execute(
                     """DELETE FROM revisions WHERE revision IN
                        (SELECT previous FROM revisions WHERE revision > ? AND revision <= ?)""",
                     window,
-                )
-                self._connection.execute(
+                ).rowcount
+                deleted = self._connection.execute(
                     "DELETE FROM revisions WHERE revision > ? AND revision <= ? AND deleted", window
-                )
-                self._connection.execute("UPDATE compaction SET revision = ?", window[1:])
+                ).rowcount
+                kept = self.kept + window[1] - window[0] - replaced - deleted
+                meta = write_meta(self._connection, self._meta._replace(compacted=window[1], kept=kept))
         except sqlite3.Error as exc:
-            raise StoreFault(f"cannot compact {self._name} through {window[1]}: {exc}") from exc
-        self.compacted = window[1]
+            raise self._fault(f"cannot compact through {window[1]}", exc) from exc
+        self._meta = meta
+
+    def check_structure(self) -> None:
+        """Let SQLite look at all of its pages; ConfigError says what it found."""
+        quick_check(self._connection, self._path)
 
     def size_bytes(self) -> int:
         """What the file and its write-ahead log occupy."""
         if self._path is None:
-            pages = _scalar(self._connection, "PRAGMA page_count")
-            return pages * _scalar(self._connection, "PRAGMA page_size")
-        files = (self._path, self._path.with_name(self._path.name + "-wal"))
-        return sum(_file_size(file) for file in files)
+            return scalar(self._connection, "PRAGMA page_count") * scalar(self._connection, "PRAGMA page_size")
+        return sum(map(_file_size, (self._path, wal_path(self._path))))
+
+    def leave(self) -> None:
+        """Let go of a file that cannot be used, as it was found."""
+        leave(self._connection, self._path)
 
     def close(self) -> None:
-        """Fold the log into the file and let go of the lock."""
+        """Note that all is well, fold the log into the file and let go of the lock."""
+        if self._mark is not None:
+            self._close_cleanly(self._mark)
         self._connection.close()
+        if self._reserve is not None:
+            self._reserve.close()
 
-    @property
-    def _name(self) -> str:
-        return str(self._path or "memory")
+    def _close_cleanly(self, mark: MarkFile) -> None:
+        try:
+            mark.synchronize()
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                write_meta(self._connection, self._meta._replace(clean=True))
+        except (sqlite3.Error, OSError):
+            pass  # a full disk: the next start finds a file that was not closed, which is no harm
+        finally:
+            mark.close()
+
+    def _fault(self, attempt: str, exc: Exception) -> StoreFault:
+        name = self._path or "memory"
+        if is_full(exc):
+            return StoreFull(f"{attempt} {name}: {exc}; nothing of it is visible; make space on the disk")
+        return StoreFault(f"{attempt} {name}: {exc}; nothing of it is visible")
 
 
-def _connect(path: Path | None, lock_timeout_s: float) -> sqlite3.Connection:
-    if path is not None:
-        _create_private(path)
-    return sqlite3.connect(
-        path or ":memory:",
-        timeout=lock_timeout_s,
-        isolation_level=None,
-        check_same_thread=False,  # opened by one thread, then owned by the writer
-        cached_statements=MAX_BATCH_ROWS + 16,
+def _require_file(path: Path | None, reached: Reached | None) -> None:
+    if path is None or reached is None or (path.exists() and path.stat().st_size):
+        return
+    raise ConfigError(
+        f"cannot use data file {path}: it is missing or empty, and {mark_path(path)} says that it held "
+        f"revisions up to {reached.revision}; put it back, restore a backup with `flexlet server restore`, "
+        "or remove the mark as well to start empty"
     )
 
 
-def _create_private(path: Path) -> None:
-    """Make a missing file readable by its owner only, before SQLite makes it with the default mode.
-
-    An existing file is not touched: closing any descriptor of it would drop this process's lock on it.
-    """
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-
-
-def _prepare(connection: sqlite3.Connection, path: Path | None, synchronous: Synchronous) -> None:
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        _claim(connection, path)
-    # Only a file known to be ours is switched to WAL. The limit gives back the disk a burst of writes took.
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA journal_size_limit = 16777216")
-    connection.execute(f"PRAGMA synchronous = {synchronous}")
-
-
-def _claim(connection: sqlite3.Connection, path: Path | None) -> None:
-    """Create the schema in an empty file; refuse one that is not ours or newer than we are."""
-    if not _scalar(connection, "SELECT count(*) FROM sqlite_master"):
-        for statement in SCHEMA:
-            connection.execute(statement)
+def _require_mark(path: Path | None, meta: Meta, reached: Reached | None) -> None:
+    if path is None or (reached is None and meta.clean):
         return
-    if _scalar(connection, "PRAGMA application_id") != APPLICATION_ID:
-        raise ConfigError(f"cannot use {path}: it is a database of another program; name another data file")
-    version = _scalar(connection, "PRAGMA user_version")
-    if version != SCHEMA_VERSION:
+    remedy = (
+        "restore a backup with `flexlet server restore`, or accept what is there with "
+        f"`flexlet server check --repair {path.parent}`"
+    )
+    if reached is None:
         raise ConfigError(
-            f"cannot use {path}: its format is version {version}, this flexlet reads version {SCHEMA_VERSION}; "
-            "run the flexlet that wrote it, or name another data file"
+            f"cannot use data file {path}: the server that used it last did not end by itself, and "
+            f"{mark_path(path)}, which says how far it had come, is missing; {remedy}"
         )
+    if reached.identity != meta.identity:
+        raise ConfigError(
+            f"cannot use data file {path}: {mark_path(path)} belongs to another data file, one that held "
+            f"revisions up to {reached.revision}; put that file back, or {remedy}"
+        )
+
+
+def _place(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116  once per batch, and pathlib takes twice as long
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_dev, found.st_ino)
 
 
 def _file_size(path: Path) -> int:
@@ -195,17 +318,3 @@ def _file_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # there is no log yet, or somebody removed the file under us
         return 0
-
-
-def _scalar(connection: sqlite3.Connection, query: str) -> int:
-    return int(connection.execute(query).fetchone()[0])
-
-
-def _unusable(path: Path | None, exc: sqlite3.Error | OSError) -> ConfigError:
-    name = getattr(exc, "sqlite_errorname", "")
-    remedy = "check that it is a file in a directory that can be written"
-    if name.startswith("SQLITE_BUSY"):
-        remedy = "another process has it open; stop that process or name another data file"
-    elif name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        remedy = "the file is damaged; restore a backup, or move it away to start empty"
-    return ConfigError(f"cannot open data file {path}: {exc}; {remedy}")

@@ -8,6 +8,7 @@
      ├ Compacted          that old revision is forgotten: list again (410 Gone)
      ├ Overflow           this watcher was too slow and is cut off: end of stream, the client resumes
      └ StoreFault         the write is not durable and not visible; the disk or the process is at fault
+        ├ StoreFull       the disk is full (500, as for etcd): only deletions are taken until there is space
         ├ StoreBusy       too many writes wait for the disk (429 TooManyRequests)
         └ StoreClosed     the store is shut or shutting down
 
@@ -57,6 +58,10 @@ class StoreFault(StoreError):
 
     Should the process die right then, a restart may still find the write, as with any unacknowledged one.
     """
+
+
+class StoreFull(StoreFault):
+    """The disk is full; deletions are taken, out of space that was put aside for them."""
 
 
 class StoreBusy(StoreFault):

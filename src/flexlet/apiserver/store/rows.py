@@ -40,6 +40,13 @@ class Page(Struct, frozen=True, gc=False):
     remaining: int
 
 
+class Snapshot(Struct, frozen=True):
+    """All rows by bucket, as of `revision`."""
+
+    revision: int
+    rows: dict[str, list[Row]]
+
+
 class Statistics(Struct, frozen=True):
     """Counters of a store at one moment, for metrics, the page and the watchdog."""
 
@@ -52,6 +59,7 @@ class Statistics(Struct, frozen=True):
     watchers: int
     dropped_watchers: int
     history_events: int
+    history_bytes: int
     oldest_revision: int
     compacted_revision: int
     database_bytes: int

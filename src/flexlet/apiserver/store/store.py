@@ -6,25 +6,35 @@ readers, watchers and its own caller only after the writer thread reports it dur
 - A write is checked, given its revision and encoded in one synchronous step (see `writes`). Losing a race is
   decided there, and reported once the winner is durable, so that a retry reads what it lost against.
 - Cancelling a caller does not take its write back: it was submitted and will be committed.
-- On a fault (disk full) every write that waits fails together; readers never saw any of it.
+- On a fault (disk full) every write that waits fails together; readers never saw any of it. While the disk is full
+  only writes that end objects are taken.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from flexlet.apiserver.store.bucket import Bucket
-from flexlet.apiserver.store.database import Synchronous
-from flexlet.apiserver.store.errors import KeyExists, RevisionMismatch, StoreBusy, StoreClosed, StoreFault
+from flexlet.apiserver.store.database import Database, Synchronous
+from flexlet.apiserver.store.encryption import PLAIN, Encryption
+from flexlet.apiserver.store.errors import (
+    KeyExists,
+    RevisionMismatch,
+    StoreBusy,
+    StoreClosed,
+    StoreFault,
+    StoreFull,
+)
 from flexlet.apiserver.store.milestones import Milestones
 from flexlet.apiserver.store.replay import Loaded, load
-from flexlet.apiserver.store.retention import Retention
-from flexlet.apiserver.store.rows import Encode, Event, EventType, Page, Row, Statistics
-from flexlet.apiserver.store.watch import Accept, Hub, Watcher
-from flexlet.apiserver.store.writer import Compaction, Writer
+from flexlet.apiserver.store.retention import ByteBudget, Retention
+from flexlet.apiserver.store.rows import Encode, Event, EventType, Page, Row, Snapshot, Statistics
+from flexlet.apiserver.store.watch import WATCHER_BYTES, Accept, Hub, Limits, Watcher
+from flexlet.apiserver.store.writer import Compaction, Job, Writer
 from flexlet.apiserver.store.writes import Ledger, Write
 from flexlet.errors import InvariantBroken
 
@@ -35,8 +45,11 @@ class Options(Struct, frozen=True):
     synchronous: Synchronous = "FULL"
     history_events: int = 10_000
     history_seconds: float = 300.0
+    history_bytes: int = 128 * 1024 * 1024
+    bucket_history_bytes: int = 64 * 1024 * 1024
     max_waiting_writes: int = 10_000
     lock_timeout_s: float = 1.0
+    encryption: Encryption = PLAIN
 
 
 DEFAULTS = Options()
@@ -55,12 +68,16 @@ class Store:
         self._ledger = Ledger(loaded.revision)
         self._hub = Hub(loaded.revision)
         self._retention = Retention(options.history_events, options.history_seconds)
+        self._budget = ByteBudget(options.bucket_history_bytes, options.history_bytes)
+        for bucket in loaded.buckets.values():
+            bucket.weigh()
         self._milestones = Milestones()
         self._closed = False
         self._last_batch = (0, 0.0)
         self._failed_batches = 0
         self._measures = (loaded.database.compacted, 0)
-        self._writer = Writer(loaded.database, self._loop, self)
+        self._trouble: StoreFault | None = None
+        self._writer = Writer(loaded.database, self._loop, self, options.encryption)
 
     @classmethod
     async def open(
@@ -71,7 +88,9 @@ class Store:
         Raises:
             ConfigError: the file is in use, damaged, from another program or from a newer flexlet.
         """
-        loaded = await asyncio.to_thread(load, path, options.synchronous, options.lock_timeout_s)
+        loaded = await asyncio.to_thread(
+            load, path, options.synchronous, options.lock_timeout_s, options.encryption
+        )
         store = cls(loaded, options, clock)
         store._writer.start()
         store._retain()
@@ -81,6 +100,11 @@ class Store:
     def revision(self) -> int:
         """The newest committed revision."""
         return self._hub.revision
+
+    @property
+    def trouble(self) -> str:
+        """Why writing does not work at the moment; empty when it does."""
+        return "" if self._trouble is None else str(self._trouble)
 
     # Reads: committed state only, from memory.
 
@@ -101,6 +125,11 @@ class Store:
         """All committed rows whose key starts with `prefix`, in key order."""
         found = self._buckets.get(bucket)
         return [] if found is None else found.below(prefix)
+
+    def count(self, bucket: str) -> int:
+        """How many rows a bucket has."""
+        found = self._buckets.get(bucket)
+        return 0 if found is None else len(found.rows)
 
     def page(
         self,
@@ -139,15 +168,17 @@ class Store:
             raise KeyExists(bucket, key)
         return await self._submit(bucket, key, "ADDED", None, encode)
 
-    async def update(self, bucket: str, key: str, expected_revision: int, encode: Encode) -> Row:
-        """Replace a row that is at `expected_revision`.
+    async def update(
+        self, bucket: str, key: str, expected_revision: int, encode: Encode, *, ends: bool = False
+    ) -> Row:
+        """Replace a row that is at `expected_revision`; one that `ends` the object is taken on a full disk too.
 
         Raises:
             RevisionMismatch: it is not.
             StoreFault: the write is not durable.
         """
         previous = await self._expect(bucket, key, expected_revision)
-        return await self._submit(bucket, key, "MODIFIED", previous, encode)
+        return await self._submit(bucket, key, "MODIFIED", previous, encode, ends=ends)
 
     async def delete(self, bucket: str, key: str, expected_revision: int, encode: Encode) -> Row:
         """Remove a row that is at `expected_revision`; `encode` gives its last state for the watchers.
@@ -157,7 +188,7 @@ class Store:
             StoreFault: the write is not durable.
         """
         previous = await self._expect(bucket, key, expected_revision)
-        return await self._submit(bucket, key, "DELETED", previous, encode)
+        return await self._submit(bucket, key, "DELETED", previous, encode, ends=True)
 
     # Watching.
 
@@ -168,6 +199,7 @@ class Store:
         *,
         after_revision: int,
         maxsize: int = 1000,
+        max_bytes: int = WATCHER_BYTES,
         accept: Accept | None = None,
     ) -> Watcher:
         """All events of a bucket after a revision; one in the future is waited for.
@@ -177,7 +209,8 @@ class Store:
         """
         self._require_open()
         replay = self._bucket(bucket).since(after_revision, prefix)
-        watcher = Watcher(self._hub, bucket, prefix, after_revision, replay, maxsize=maxsize, accept=accept)
+        limits = Limits(maxsize, max_bytes)
+        watcher = Watcher(self._hub, bucket, prefix, after_revision, replay, limits, accept)
         self._hub.add(watcher)
         return watcher
 
@@ -203,6 +236,18 @@ class Store:
         self._writer.put(Compaction(through, done))
         await done
 
+    async def work(self, run: Callable[[Database], object]) -> Any:
+        """Have the writer thread do something with the database between two batches; gives what it returns."""
+        self._require_open()
+        done: asyncio.Future[Any] = self._loop.create_future()
+        self._writer.put(Job(run, done))
+        return await done
+
+    def snapshot(self) -> Snapshot:
+        """Every committed row, as of this moment: references only, so it costs little."""
+        rows = {name: list(bucket.rows.values()) for name, bucket in self._buckets.items()}
+        return Snapshot(self.revision, rows)
+
     def statistics(self) -> Statistics:
         """Counters of this moment."""
         histories = [bucket.history for bucket in self._buckets.values() if bucket.history]
@@ -216,6 +261,7 @@ class Store:
             watchers=len(self._hub),
             dropped_watchers=self._hub.dropped,
             history_events=sum(map(len, histories)),
+            history_bytes=sum(bucket.history_bytes for bucket in self._buckets.values()),
             oldest_revision=min((history[0].row.revision for history in histories), default=self.revision),
             compacted_revision=self._measures[0],
             database_bytes=self._measures[1],
@@ -249,6 +295,10 @@ class Store:
         self._failed_batches += 1
         self._ledger.abandon(self.revision, fault)
 
+    def troubled(self, fault: StoreFault | None) -> None:
+        """Keep the writer's last word on whether writing works."""
+        self._trouble = fault
+
     def measured(self, compacted: int, size_bytes: int) -> None:
         """Keep what the thread found out about its files."""
         self._measures = (compacted, size_bytes)
@@ -269,9 +319,18 @@ class Store:
             await self._outcome(waiting)
 
     async def _submit(
-        self, bucket: str, key: str, event_type: EventType, previous: Row | None, encode: Encode
+        self,
+        bucket: str,
+        key: str,
+        event_type: EventType,
+        previous: Row | None,
+        encode: Encode,
+        *,
+        ends: bool = False,
     ) -> Row:
         self._require_open()
+        if not ends and isinstance(self._trouble, StoreFull):
+            raise StoreFull(f"{self._trouble}; until then only deletions are accepted")
         if len(self._ledger) >= self._options.max_waiting_writes:
             raise StoreBusy(f"{len(self._ledger)} writes wait for the disk; try again later")
         revision = self._ledger.revision + 1
@@ -301,10 +360,13 @@ class Store:
         """Forget history that is too old, a tenth of its size at a time."""
         now = self._clock()
         self._retention.reached(self.revision, now)
+        for name in self._budget.shrink(self._buckets):
+            self._hub.forgotten({name: self._buckets[name].floor})
         cutoff = self._retention.cutoff(self.revision, now)
         if cutoff - self._trimmed < max(1, self._options.history_events // 10):
             return
         self._trimmed = cutoff
         for bucket in self._buckets.values():
             bucket.forget(cutoff)
+        self._hub.forgotten({name: bucket.floor for name, bucket in self._buckets.items()})
         self._writer.put(Compaction(cutoff, None))
