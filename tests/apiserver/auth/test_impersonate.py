@@ -72,6 +72,10 @@ def test_groups_without_a_user_are_a_bad_request() -> None:
             {"Impersonate-User": "bob", "Impersonate-Group": "system:unauthenticated"},
             ("system:unauthenticated",),
         ),
+        (
+            {"Impersonate-User": "bob", "Impersonate-Group": "system:authenticated"},
+            ("system:authenticated",),
+        ),
         ({"Impersonate-User": "system:anonymous"}, ("system:unauthenticated",)),
         (
             {"Impersonate-User": "system:serviceaccount:ns:sa"},

@@ -4,18 +4,16 @@ To approve or to sign takes, besides the right to write, the verb ``approve`` or
 on all names of its domain. And no certificate that clients show to the API may be in ``system:masters``.
 """
 
-import base64
-import binascii
 from typing import Final
-
-from cryptography import x509
-from cryptography.x509.oid import NameOID
 
 from flexlet.apiserver.admission.authorizer import Authorizer
 from flexlet.apiserver.admission.refusal import CREATE, UPDATE, forbidden
+from flexlet.apiserver.auth.requests import requested
+from flexlet.apiserver.auth.subject import read_subject
 from flexlet.apiserver.contract.admission import Plugin, View
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.contract.request import AdmissionRequest, Attributes, User
+from flexlet.errors import InputError
 
 GROUP: Final = "certificates.k8s.io"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
@@ -73,10 +71,10 @@ class CertificateSubjectRestriction(Plugin):
         if _signer(request.obj) != CLIENT_SIGNER:
             return
         try:
-            groups = subject_values(request.obj or {}, NameOID.ORGANIZATION_NAME)
-        except ValueError as error:
-            raise forbidden(request, f"failed to parse CSR: {error}") from error
-        if "system:masters" in groups:
+            subject = read_subject(requested(request.obj or {}))
+        except InputError as error:
+            raise forbidden(request, f"failed to parse CSR: {error.message}") from error
+        if "system:masters" in subject.groups:
             raise forbidden(request, f"use of {CLIENT_SIGNER} signer with system:masters group is not allowed")
 
 
@@ -89,16 +87,6 @@ def may(authorizer: Authorizer, user: User, verb: str, signer: str) -> bool:
         ).allowed
         for name in (signer, f"{domain}/*")
     )
-
-
-def subject_values(obj: Object, oid: x509.ObjectIdentifier) -> list[str]:
-    """The values of one part of the subject that a certificate is requested for; ValueError if unreadable."""
-    try:
-        pem = base64.b64decode((obj.get("spec") or {}).get("request") or "", validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from error
-    subject = x509.load_pem_x509_csr(pem).subject
-    return [str(attribute.value) for attribute in subject.get_attributes_for_oid(oid)]
 
 
 def is_signing_request(request: AdmissionRequest) -> bool:

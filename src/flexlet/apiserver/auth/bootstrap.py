@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from flexlet.api.age import format_seconds
-from flexlet.apiserver.auth.rbac import CLUSTER_ROLES
+from flexlet.apiserver.auth import kubeletclient
+from flexlet.apiserver.auth.rbac import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES
 from flexlet.apiserver.auth.rules import Rule, rules_of
 from flexlet.apiserver.contract.admission import View
 from flexlet.apiserver.contract.kind import Object
@@ -43,7 +44,7 @@ def initial_objects(ca_pem: str) -> list[Placed]:
         "data": {"client-ca-file": ca_pem},
     }
     placed = [Placed(bucket, obj) for bucket, objects in _data().items() for obj in objects]
-    return [*placed, Placed("configmaps", client_ca)]
+    return [*placed, Placed("configmaps", client_ca), Placed(CLUSTER_ROLE_BINDINGS, kubeletclient.binding())]
 
 
 async def ensure(objects: Iterable[Placed], view: View, create: Create, now: float) -> int:

@@ -18,14 +18,15 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from flexlet.apiserver.auth.subject import UNREADABLE, read_subject
 from flexlet.apiserver.contract.request import ANONYMOUS, User
+from flexlet.errors import InputError
 
 BACKDATE_S: Final = 300  # clocks of other machines may be a little behind
 SHORT_S: Final = 8 * 3600
 DAY_S: Final = 86400
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
-_UID_OID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 _CLIENT: Final = (ExtendedKeyUsageOID.CLIENT_AUTH,)
 _SERVER: Final = (ExtendedKeyUsageOID.SERVER_AUTH,)
 _NO_USAGE: Final = dict.fromkeys(
@@ -167,17 +168,20 @@ def identity(authority: x509.Certificate, der: bytes) -> Identity | None:
     """Whom a client certificate names; None for one without a common name, nobody at no time for a bad one."""
     try:
         certificate = x509.load_der_x509_certificate(der)
-    except ValueError:
+    except UNREADABLE:
         return NEVER
     if not issued_by(authority, certificate) or not _for_clients(certificate):
         return NEVER
-    names = _values(certificate.subject, NameOID.COMMON_NAME)
-    if not names or not names[-1]:
+    try:
+        subject = read_subject(certificate)
+    except InputError:
+        return NEVER
+    if not subject.name:
         return None
     user = User(
-        name=names[-1],
-        uid=next(iter(_values(certificate.subject, _UID_OID)), ""),
-        groups=with_authenticated(tuple(_values(certificate.subject, NameOID.ORGANIZATION_NAME))),
+        name=subject.name,
+        uid=subject.uid,
+        groups=with_authenticated(subject.groups),
         extra={CREDENTIAL_ID: (f"X509SHA256={hashlib.sha256(der).hexdigest()}",)},
     )
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
@@ -199,7 +203,7 @@ def _for_clients(certificate: x509.Certificate) -> bool:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         return True
-    except ValueError:
+    except UNREADABLE:
         return False
     return ExtendedKeyUsageOID.CLIENT_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
@@ -213,21 +217,22 @@ def with_authenticated(groups: tuple[str, ...]) -> tuple[str, ...]:
 
 def serves(certificate: x509.Certificate, hosts: Sequence[str]) -> bool:
     """Whether a serving certificate names exactly these hosts."""
+    return hosts_of(certificate) == {str(_general_name(host).value) for host in hosts}
+
+
+def hosts_of(certificate: x509.Certificate) -> frozenset[str]:
+    """The names and addresses in a serving certificate."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return False
-    return {str(name.value) for name in found} == {str(_general_name(host).value) for host in hosts}
+        return frozenset()
+    return frozenset(str(name.value) for name in found)
 
 
 def lasts(certificate: x509.Certificate, now: float, days: float) -> bool:
     """Whether a certificate is valid now and for some days more."""
     ends = certificate.not_valid_after_utc
     return certificate.not_valid_before_utc <= utc(now) and ends - utc(now) > timedelta(days=days)
-
-
-def _values(name: x509.Name, oid: x509.ObjectIdentifier) -> list[str]:
-    return [str(attribute.value) for attribute in name.get_attributes_for_oid(oid)]
 
 
 def _general_name(host: str) -> x509.GeneralName:

@@ -7,7 +7,7 @@ upstream's: the SHA-256 of the public key, so a restart with the same key keeps 
 
 import binascii
 import hashlib
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -139,4 +139,6 @@ def _encode(data: bytes) -> bytes:
 def _decode(data: bytes) -> bytes:
     if b"=" in data or b"+" in data or b"/" in data:
         raise ValueError("not unpadded URL-safe base64")
-    return urlsafe_b64decode(data + b"=" * (-len(data) % 4))
+    return b64decode(
+        data + b"=" * (-len(data) % 4), altchars=b"-_", validate=True
+    )  # else strange signs are skipped

@@ -48,6 +48,11 @@ class Pki(NamedTuple):
         """The authority's certificate, for kubeconfigs and kube-root-ca.crt."""
         return self.authority.certificate_pem.decode()
 
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names and addresses of the server itself, as its serving certificate has them."""
+        return certificates.hosts_of(self.serving.certificate)
+
     def client(self, name: str, groups: Iterable[str], now: float, days: int = CLIENT_DAYS) -> Credential:
         """A client certificate for a user in some groups."""
         return certificates.issue_client(self.authority, name, tuple(groups), now, days)

@@ -5,51 +5,57 @@ aggregated one is right a round later, when that one's change arrives. Nothing i
 known: half a list would take rights away.
 """
 
-import logging
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from flexlet.api.status import ApiError
 from flexlet.apiserver.auth.aggregation import outdated
 from flexlet.apiserver.housekeeping.follow import RETRY_S
+from flexlet.apiserver.housekeeping.isolation import Isolation
+from flexlet.core.faults import Faults
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Cluster, Ref
 
 CLUSTER_ROLES: Final = Ref("rbac.authorization.k8s.io", "v1", "clusterroles")
 
-log: Final = logging.getLogger(__name__)
-
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-async def aggregate(cluster: Cluster, clock: Clock) -> None:
+async def aggregate(cluster: Cluster, clock: Clock, faults: Faults | None = None) -> None:
     """Keep aggregated roles filled until cancelled."""
-    while True:
-        try:
-            await aggregate_once(cluster)
-        except ApiError as error:
-            log.warning("listing again", extra={"resource": CLUSTER_ROLES.plural, "error": str(error)})
-        await clock.sleep(RETRY_S)
+    isolation = Isolation("clusterroles", clock, faults)
+    await isolation.repeat(CLUSTER_ROLES.plural, partial(aggregate_once, cluster, isolation), RETRY_S)
 
 
-async def aggregate_once(cluster: Cluster) -> None:
-    """List, correct, then correct after every batch of changes until the watch ends."""
+async def aggregate_once(cluster: Cluster, isolation: Isolation) -> None:
+    """List, correct, then correct after every batch of changes until the watch ends or a role resists."""
     listing = await cluster.list(CLUSTER_ROLES)
     roles = {_name(role): role for role in map(_decode, listing.items)}
-    await _correct(cluster, roles)
+    if not await _correct(cluster, roles, isolation):
+        return
     async for batch in cluster.watch(CLUSTER_ROLES, listing.resource_version):
         for change in batch:
             role = _decode(change.object)
             roles.pop(_name(role), None)
             if change.type != "DELETED":
                 roles[_name(role)] = role
-        await _correct(cluster, roles)
+        if not await _correct(cluster, roles, isolation):
+            return
 
 
-async def _correct(cluster: Cluster, roles: dict[str, dict[str, Any]]) -> None:
-    for name, rules in outdated(list(roles.values())).items():
+async def _correct(cluster: Cluster, roles: dict[str, dict[str, Any]], isolation: Isolation) -> bool:
+    """Correct every role that can be; whether that was all of them."""
+
+    async def write(name: str, rules: list[Any]) -> None:
         await cluster.patch(CLUSTER_ROLES, "", name, {"rules": rules})
+
+    wrong = outdated(list(roles.values()))
+    done = [
+        await isolation.attempt(f"clusterroles/{name}", partial(write, name, rules))
+        for name, rules in wrong.items()
+    ]
+    return all(done)
 
 
 def _name(role: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from flexlet.apiserver.crd import establishing
 from flexlet.apiserver.crd.definition import Definition
 from flexlet.apiserver.crd.establishing import FINALIZER
 from flexlet.apiserver.housekeeping.crdkinds import DefinedKinds
+from flexlet.apiserver.housekeeping.isolation import Isolation
 from flexlet.apiserver.rest.call import Call
 from flexlet.apiserver.rest.pipeline import Rest
 from flexlet.ports.clock import Clock
@@ -42,7 +43,10 @@ log: Final = logging.getLogger(__name__)
 class Cleanup:
     """Brings definitions on their way out to their end, each in a task of its own."""
 
-    def __init__(self, rest: Rest, cluster: Cluster, clock: Clock, kinds: DefinedKinds) -> None:
+    def __init__(
+        self, rest: Rest, cluster: Cluster, clock: Clock, kinds: DefinedKinds, isolation: Isolation
+    ) -> None:
+        self._isolation = isolation
         self._rest = rest
         self._cluster = cluster
         self._clock = clock
@@ -58,9 +62,17 @@ class Cleanup:
                 group.create_task(self._end(name))
 
     async def _end(self, name: str) -> None:
-        wait = FIRST_WAIT_S
+        wait, ended = FIRST_WAIT_S, False
+
+        async def clean_up() -> None:
+            nonlocal ended
+            ended = await self._ended(name)
+
         try:
-            while not await self._ended(name):
+            while True:
+                await self._isolation.attempt(name, clean_up)
+                if ended:
+                    return
                 await self._clock.sleep(wait)
                 wait = min(wait * 2, LAST_WAIT_S)
         finally:

@@ -9,20 +9,23 @@ certificate or a ``Failed`` condition that says why not. Follows ``pkg/controlle
 """
 
 import asyncio
-import ipaddress
+import contextlib
 import logging
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from cryptography import x509
 
 from flexlet.api.age import format_seconds
-from flexlet.api.status import ApiError, Conflict, NotFound
-from flexlet.apiserver.auth import requests
+from flexlet.api.status import Conflict, NotFound
+from flexlet.apiserver.auth import requests, servingnames
 from flexlet.apiserver.auth.certificates import Credential
-from flexlet.apiserver.auth.pki import LOCAL_HOSTS
 from flexlet.apiserver.housekeeping.follow import follow
+from flexlet.apiserver.housekeeping.isolation import Isolation
+from flexlet.core.faults import Faults
 from flexlet.errors import InputError
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import NODES, Cluster, Ref
@@ -35,19 +38,31 @@ log: Final = logging.getLogger(__name__)
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-async def approve_and_sign(cluster: Cluster, authority: Credential, clock: Clock) -> None:
-    """Serve signing requests until cancelled."""
-    office = Office(cluster, authority, clock)
+async def approve_and_sign(
+    cluster: Cluster, authority: Credential, clock: Clock, hosts: Iterable[str] = (), faults: Faults | None = None
+) -> None:
+    """Serve signing requests until cancelled; no node gets a certificate for `hosts`, the server's own."""
+    isolation = Isolation("certificatesigningrequests", clock, faults)
+    office = Office(cluster, authority, clock, hosts, isolation)
     async with asyncio.TaskGroup() as group:
-        group.create_task(follow(cluster, CSRS, office.handle, clock))
-        group.create_task(follow(cluster, NODES, office.node_changed, clock))
+        group.create_task(follow(cluster, CSRS, office.handle, isolation))
+        group.create_task(follow(cluster, NODES, office.node_changed, Isolation("nodes", clock, faults)))
 
 
 class Office:
     """Looks at one request after the other."""
 
-    def __init__(self, cluster: Cluster, authority: Credential, clock: Clock) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        authority: Credential,
+        clock: Clock,
+        hosts: Iterable[str] = (),
+        isolation: Isolation | None = None,
+    ) -> None:
+        self._isolation = isolation or Isolation("certificatesigningrequests", clock)
         self._cluster = cluster
+        self._own = servingnames.reserved(hosts)
         self._authority = authority
         self._clock = clock
         self._waiting: dict[str, set[str]] = {}
@@ -55,14 +70,16 @@ class Office:
 
     async def handle(self, event: str, value: bytes) -> None:
         """Approve and sign as far as the rules allow; a request nobody can read is left alone."""
-        if event == "DELETED":
-            return
         csr = _decode(value)
+        if event == "DELETED":
+            for names in self._waiting.values():
+                names.discard(csr["metadata"]["name"])
+            return
         try:
             await self._process(csr)
         except (Conflict, NotFound):
             return  # it changed meanwhile: its next event comes
-        except (InputError, ApiError) as error:
+        except InputError as error:
             log.warning("request left alone", extra={"csr": csr["metadata"]["name"], "error": str(error)})
 
     async def node_changed(self, event: str, value: bytes) -> None:
@@ -70,10 +87,11 @@ class Office:
         if event == "DELETED" or not self._waiting:
             return
         for name in self._waiting.pop(_decode(value)["metadata"]["name"], ()):
-            try:
-                await self.handle("MODIFIED", await self._cluster.get(CSRS, "", name))
-            except NotFound:
-                continue
+            await self._isolation.attempt(f"{CSRS.plural}/{name}", partial(self._again, name))
+
+    async def _again(self, name: str) -> None:
+        with contextlib.suppress(NotFound):
+            await self.handle("MODIFIED", await self._cluster.get(CSRS, "", name))
 
     async def _process(self, csr: dict[str, Any]) -> None:
         spec = csr["spec"]
@@ -82,7 +100,7 @@ class Office:
         held = _conditions(csr)
         if held & {"Denied", "Failed"}:
             return
-        request = requests.read_request(b64decode(spec["request"]))
+        request = requests.requested(csr)
         if "Approved" not in held:
             approved = await self._approve(csr, request)
             if approved is None:
@@ -120,19 +138,19 @@ class Office:
         if spec.get("username") != user or requests.NODES not in (spec.get("groups") or ()):
             return ""
         node, names = user.removeprefix(requests.NODE_PREFIX), requests.names(request)
-        if names & set(LOCAL_HOSTS):
+        if servingnames.is_own(names, self._own):
             return ""  # whoever holds such a certificate can pose as this server
-        if names <= await self._addresses(node):
+        if servingnames.matches(names, await self._reported(node)):
             return "Auto approving kubelet serving certificate for the addresses of its own Node."
         self._waiting.setdefault(node, set()).add(csr["metadata"]["name"])
         return ""
 
-    async def _addresses(self, node: str) -> set[str]:
+    async def _reported(self, node: str) -> frozenset[str]:
         try:
             found = _decode(await self._cluster.get(NODES, "", node))
         except NotFound:
-            return set()
-        return {_canonical(entry["address"]) for entry in (found.get("status") or {}).get("addresses") or ()}
+            return frozenset()
+        return servingnames.reported((found.get("status") or {}).get("addresses") or ())
 
     async def _may_create(self, spec: dict[str, Any], subresource: str) -> bool:
         asked = {
@@ -181,14 +199,6 @@ class Office:
         body = csr | {"status": status}
         name = csr["metadata"]["name"]
         return _decode(await self._cluster.update(CSRS, "", name, body, subresource=subresource))
-
-
-def _canonical(address: str) -> str:
-    """A name as it is, an address as certificates print it."""
-    try:
-        return str(ipaddress.ip_address(address))
-    except ValueError:
-        return address
 
 
 def _conditions(csr: dict[str, Any]) -> set[str]:

@@ -1,12 +1,15 @@
 """Events are kept for an hour after they were last seen, then removed: they tell of now, not of history."""
 
 import contextlib
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from flexlet.api import age
 from flexlet.api.status import ApiError
+from flexlet.apiserver.housekeeping.isolation import Isolation, key_of
+from flexlet.core.faults import Faults
 from flexlet.errors import InputError
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import EVENTS, Cluster
@@ -15,23 +18,36 @@ KEPT_S: Final = 3600.0
 LOOK_S: Final = 60.0
 
 
-async def expire(cluster: Cluster, clock: Clock) -> None:
+async def expire(cluster: Cluster, clock: Clock, faults: Faults | None = None) -> None:
     """Remove what is too old, every minute, until cancelled."""
-    while True:
-        with contextlib.suppress(ApiError):
-            await expire_once(cluster, clock.now())
-        await clock.sleep(LOOK_S)
+    isolation = Isolation("events", clock, faults)
+
+    async def look() -> None:
+        await expire_once(cluster, clock.now(), isolation)
+
+    await isolation.repeat(EVENTS.plural, look, LOOK_S)
 
 
-async def expire_once(cluster: Cluster, now: float) -> int:
+async def expire_once(cluster: Cluster, now: float, isolation: Isolation) -> int:
     """Remove what is too old now; how many there were."""
-    listing = await cluster.list(EVENTS)
-    old = [event for raw in listing.items if now - last_seen(event := msgspec.json.decode(raw)) > KEPT_S]
-    for event in old:
-        meta = event["metadata"]
-        with contextlib.suppress(ApiError):
-            await cluster.delete(EVENTS, meta["namespace"], meta["name"], {"preconditions": {"uid": meta["uid"]}})
-    return len(old)
+    old = 0
+
+    async def look_at(raw: bytes) -> None:
+        nonlocal old
+        event = msgspec.json.decode(raw)
+        if now - last_seen(event) > KEPT_S:
+            old += 1
+            await _remove(cluster, event["metadata"])
+
+    for raw in (await cluster.list(EVENTS)).items:
+        await isolation.attempt(key_of(raw), partial(look_at, raw))
+    return old
+
+
+async def _remove(cluster: Cluster, metadata: dict[str, Any]) -> None:
+    options = {"preconditions": {"uid": metadata["uid"]}}
+    with contextlib.suppress(ApiError):
+        await cluster.delete(EVENTS, metadata["namespace"], metadata["name"], options)
 
 
 def last_seen(event: dict[str, Any]) -> float:

@@ -1,15 +1,15 @@
 """Following a collection: everything that is there, then every change, for as long as the server runs.
 
-Level-triggered: whatever goes wrong (a lost watch, a refused write) ends in listing again, so a handler may fail
-and need not remember anything. One object at a time, in the order of the collection.
+Level-triggered: a lost watch ends in listing again, so a handler need not remember anything. One object at a time,
+in the order of the collection. A handler may fail: its object is tried again after a back-off (`isolation`).
 """
 
-import logging
+import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeAlias
 
-from flexlet.api.status import ApiError
-from flexlet.ports.clock import Clock
+from flexlet.apiserver.housekeeping.isolation import Isolation, key_of
 from flexlet.ports.cluster import Cluster, Ref
 
 RETRY_S: Final = 1.0
@@ -17,17 +17,20 @@ RETRY_S: Final = 1.0
 Handle: TypeAlias = Callable[[str, bytes], Awaitable[None]]
 """Takes ADDED, MODIFIED or DELETED and the object."""
 
-log: Final = logging.getLogger(__name__)
 
+async def follow(cluster: Cluster, ref: Ref, handle: Handle, isolation: Isolation) -> None:
+    """Hand every object and every change to `handle` until cancelled; faults stay with their objects."""
 
-async def follow(cluster: Cluster, ref: Ref, handle: Handle, clock: Clock) -> None:
-    """Hand every object and every change to `handle` until cancelled."""
-    while True:
-        try:
-            await follow_once(cluster, ref, handle)
-        except ApiError as error:
-            log.warning("listing again", extra={"resource": ref.plural, "error": str(error)})
-        await clock.sleep(RETRY_S)
+    async def isolated(event: str, value: bytes) -> None:
+        key = f"{ref.plural}/{key_of(value)}"
+        if event == "DELETED":
+            isolation.forget(key)
+        await isolation.handle(key, partial(handle, event, value))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(isolation.retry())
+        once = partial(follow_once, cluster, ref, isolated)
+        await isolation.repeat(ref.plural, once, RETRY_S)
 
 
 async def follow_once(cluster: Cluster, ref: Ref, handle: Handle) -> None:

@@ -19,6 +19,8 @@ from flexlet.api.age import format_seconds
 from flexlet.api.meta import KubeStruct, ObjectMeta
 from flexlet.api.status import ApiError, Conflict, NotFound
 from flexlet.apiserver.housekeeping.follow import follow
+from flexlet.apiserver.housekeeping.isolation import Isolation
+from flexlet.core.faults import Faults
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import NAMESPACES, Cluster, Ref
 
@@ -57,17 +59,26 @@ class Left(msgspec.Struct):
     finalizers: Counter[str]
 
 
-async def terminate(cluster: Cluster, clock: Clock, resources: Resources) -> None:
+async def terminate(cluster: Cluster, clock: Clock, resources: Resources, faults: Faults | None = None) -> None:
     """Bring terminating namespaces to their end until cancelled."""
     async with asyncio.TaskGroup() as group:
-        terminator = Terminator(cluster, clock, resources, group)
-        await follow(cluster, NAMESPACES, terminator.observe, clock)
+        isolation = Isolation("namespaces", clock, faults)
+        terminator = Terminator(cluster, clock, resources, group, isolation)
+        await follow(cluster, NAMESPACES, terminator.observe, isolation)
 
 
 class Terminator:
     """Runs one task per namespace that is on its way out."""
 
-    def __init__(self, cluster: Cluster, clock: Clock, resources: Resources, group: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        resources: Resources,
+        group: asyncio.TaskGroup,
+        isolation: Isolation | None = None,
+    ) -> None:
+        self._isolation = isolation or Isolation("namespaces", clock)
         self._cluster = cluster
         self._clock = clock
         self._resources = resources
@@ -83,13 +94,22 @@ class Terminator:
         self._group.create_task(self._end(metadata.name))
 
     async def _end(self, name: str) -> None:
-        wait = FIRST_WAIT_S
+        wait, done = FIRST_WAIT_S, False
+
+        async def try_round() -> None:
+            nonlocal done
+            try:
+                done = await self._round(name)
+            except NotFound:
+                done = True  # somebody else finished it
+
         try:
-            while not await self._round(name):
+            while True:
+                await self._isolation.attempt(f"namespaces/{name}", try_round)
+                if done:
+                    return
                 await self._clock.sleep(wait)
                 wait = min(wait * 2, LAST_WAIT_S)
-        except NotFound:
-            pass  # somebody else finished it
         finally:
             self._running.discard(name)
 

@@ -25,6 +25,8 @@ from flexlet.api.pod import Pod
 from flexlet.api.quota import ResourceQuota
 from flexlet.api.status import ApiError, Conflict, NotFound, qualified
 from flexlet.apiserver.housekeeping.follow import RETRY_S, follow, follow_once
+from flexlet.apiserver.housekeeping.isolation import Isolation
+from flexlet.core.faults import Faults
 from flexlet.core.quota.claim import Claim, Counting, count_claim, pod_claim, service_claim
 from flexlet.core.quota.measure import is_current, measure, resources_to_count
 from flexlet.ports.clock import Clock
@@ -51,8 +53,14 @@ class QuotaKeeper:
     """Counts usage through the same port that clients use; `resources` lists what is served, CRDs included."""
 
     def __init__(
-        self, cluster: Cluster, clock: Clock, resources: Callable[[], Iterable[Ref]], counting: Counting
+        self,
+        cluster: Cluster,
+        clock: Clock,
+        resources: Callable[[], Iterable[Ref]],
+        counting: Counting,
+        faults: Faults | None = None,
     ) -> None:
+        self._isolation = Isolation("resourcequotas", clock, faults)
         self._cluster = cluster
         self._clock = clock
         self._resources = resources
@@ -66,7 +74,7 @@ class QuotaKeeper:
         """Until cancelled."""
         async with asyncio.TaskGroup() as group:
             handle = functools.partial(self._quota_changed, group)
-            group.create_task(follow(self._cluster, QUOTAS, handle, self._clock))
+            group.create_task(follow(self._cluster, QUOTAS, handle, self._isolation))
             group.create_task(self._count_marked())
             group.create_task(self._mark_now_and_then())
 
@@ -90,10 +98,7 @@ class QuotaKeeper:
             self._mark_for(resource, from_json(value, _Named).metadata.namespace)
 
         while resource in self._served():
-            try:
-                await follow_once(self._cluster, ref, changed)
-            except ApiError as error:
-                _log.warning("listing again", extra={"resource": resource, "error": str(error)})
+            await self._isolation.attempt(resource, functools.partial(follow_once, self._cluster, ref, changed))
             await self._clock.sleep(RETRY_S)
             for namespace in tuple(self._quotas):  # what went by unseen may have taken less
                 self._mark_for(resource, namespace)
@@ -135,9 +140,20 @@ class QuotaKeeper:
             self._wake.clear()
             marked, self._marked = self._marked, set()
             began = self._clock.monotonic()
-            counted = [await self._count(namespace) for namespace in sorted(marked)]
+            counted = [await self._count_isolated(namespace) for namespace in sorted(marked)]
             rest = REST_S if all(counted) else RETRY_S
             await self._clock.sleep(max(rest, REST_FACTOR * (self._clock.monotonic() - began)))
+
+    async def _count_isolated(self, namespace: str) -> bool:
+        """Like `_count`; a namespace that nobody can count is left to the next look at all of them."""
+        counted = True
+
+        async def count() -> None:
+            nonlocal counted
+            counted = await self._count(namespace)
+
+        await self._isolation.attempt(namespace, count)
+        return counted
 
     async def _count(self, namespace: str) -> bool:
         """Bring the quotas of a namespace up to date; False if that has to be tried again later."""

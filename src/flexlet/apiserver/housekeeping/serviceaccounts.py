@@ -14,6 +14,8 @@ from flexlet.api.meta import KubeStruct, ObjectMeta
 from flexlet.api.status import AlreadyExists, ApiError, Forbidden, NotFound
 from flexlet.apiserver.auth.bootstrap import Placed
 from flexlet.apiserver.housekeeping.follow import follow
+from flexlet.apiserver.housekeeping.isolation import Isolation
+from flexlet.core.faults import Faults
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import NAMESPACES, Cluster, Ref
 
@@ -49,13 +51,13 @@ def companions(namespace: str, ca_pem: str) -> tuple[Placed, Placed]:
     return Placed("serviceaccounts", account), Placed("configmaps", bundle)
 
 
-async def repair(cluster: Cluster, ca_pem: str, clock: Clock) -> None:
+async def repair(cluster: Cluster, ca_pem: str, clock: Clock, faults: Faults | None = None) -> None:
     """Keep both objects in every namespace until cancelled."""
     keeper = _Keeper(cluster, ca_pem)
+    handlers = {NAMESPACES: keeper.namespace, SERVICE_ACCOUNTS: keeper.account, CONFIG_MAPS: keeper.bundle}
     async with asyncio.TaskGroup() as group:
-        group.create_task(follow(cluster, NAMESPACES, keeper.namespace, clock))
-        group.create_task(follow(cluster, SERVICE_ACCOUNTS, keeper.account, clock))
-        group.create_task(follow(cluster, CONFIG_MAPS, keeper.bundle, clock))
+        for ref, handle in handlers.items():
+            group.create_task(follow(cluster, ref, handle, Isolation("serviceaccounts", clock, faults)))
 
 
 class _Keeper:

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from cryptography.x509.oid import NameOID
-
 from flexlet.api.gotext import quote
 from flexlet.apiserver.admission.authorizer import Authorizer
-from flexlet.apiserver.admission.certificates import subject_values
 from flexlet.apiserver.admission.noderestriction import nodes, pods, tokens
 from flexlet.apiserver.admission.noderestriction.identity import PREFIX, node_identity
 from flexlet.apiserver.admission.refusal import CREATE, forbidden
+from flexlet.apiserver.auth.requests import requested
+from flexlet.apiserver.auth.subject import read_subject
 from flexlet.apiserver.contract.admission import Plugin, View
 from flexlet.apiserver.contract.request import AdmissionRequest
+from flexlet.errors import InputError
 
 LEASE_NAMESPACE: Final = "kube-node-lease"
 KUBELET_SIGNERS: Final = frozenset(
@@ -64,8 +64,8 @@ def _check_signing_request(request: AdmissionRequest, node: str) -> None:
     if request.operation != CREATE or (obj.get("spec") or {}).get("signerName") not in KUBELET_SIGNERS:
         return
     try:
-        names = subject_values(obj, NameOID.COMMON_NAME)
-    except ValueError as error:
-        raise forbidden(request, f"unable to parse csr: {error}") from error
-    if names[-1:] != [PREFIX + node]:
+        subject = read_subject(requested(obj))
+    except InputError as error:
+        raise forbidden(request, f"unable to parse csr: {error.message}") from error
+    if subject.name != PREFIX + node:
         raise forbidden(request, f"can only create a node CSR with CN={PREFIX}{node}")

@@ -1,46 +1,33 @@
 """Certificate requests and certificates in PEM, with upstream's complaints about them."""
 
-import re
-from collections.abc import Iterator
-from typing import Final
-
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
-_BLOCK: Final = re.compile(
-    rb"-----BEGIN (?P<kind>[^\n-]*)-----[ \t\r]*\n(?P<body>.*?)-----END (?P=kind)-----", re.DOTALL
-)
+from flexlet.apiserver.auth.requests import blocks, read_request
+from flexlet.apiserver.auth.subject import UNREADABLE
+from flexlet.errors import InputError
 
 
 def request_complaint(data: bytes) -> str:
     """What is wrong with a certificate request; empty if nothing is."""
-    kind, block = next(_blocks(data), ("", b""))
-    if kind != "CERTIFICATE REQUEST":
-        return "PEM block type must be CERTIFICATE REQUEST"
     try:
-        valid = x509.load_pem_x509_csr(block).is_signature_valid
-    except (ValueError, UnsupportedAlgorithm):
-        return "asn1: structure error: malformed certificate request"
-    return "" if valid else "x509: signature does not match"
+        read_request(data)
+    except InputError as fault:
+        return fault.message
+    return ""
 
 
 def certificate_complaint(data: bytes) -> str:
     """What is wrong with a chain of certificates; none at all is fine."""
     if not data:
         return ""
-    blocks = list(_blocks(data))
-    for kind, block in blocks:
+    found = list(blocks(data))
+    for kind, block in found:
         if kind != "CERTIFICATE":
             return f'only CERTIFICATE PEM blocks are allowed, found "{kind}"'
         if b":" in block:
             return "no PEM block headers are permitted"
         try:
             x509.load_pem_x509_certificate(block)
-        except ValueError:
+        except UNREADABLE:
             return "x509: malformed certificate"
-    return "" if blocks else "must contain at least one CERTIFICATE PEM block"
-
-
-def _blocks(data: bytes) -> Iterator[tuple[str, bytes]]:
-    for match in _BLOCK.finditer(data):
-        yield match["kind"].decode(errors="replace"), match[0]
+    return "" if found else "must contain at least one CERTIFICATE PEM block"

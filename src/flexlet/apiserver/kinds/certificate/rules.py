@@ -4,8 +4,6 @@ Approval is for good: Approved, Denied and Failed are never taken back, and only
 only ``/status`` sets the certificate, once. What an older server let through may stay.
 """
 
-import base64
-import binascii
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +11,7 @@ import msgspec
 
 from flexlet.api import fielderrors, names
 from flexlet.api.fielderrors import FieldError
+from flexlet.apiserver.auth.requests import decoded
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds import metadata
 from flexlet.apiserver.kinds.certificate import pem
@@ -46,7 +45,7 @@ def check_request(csr: Object, old: Object | None = None) -> list[FieldError]:
     """The rules of a request, new or changed."""
     spec = csr["spec"]
     errors = metadata.validate(csr, _any_name, namespaced=False)
-    if complaint := pem.request_complaint(_bytes(spec.get("request"))):
+    if complaint := pem.request_complaint(decoded(spec.get("request"))):
         errors.append(fielderrors.invalid("spec.request", spec.get("request") or "", complaint))
     errors += _check_usages(spec.get("usages", []), (old or {}).get("spec", {}).get("usages", []))
     errors += _check_signer(spec.get("signerName", ""))
@@ -89,20 +88,13 @@ def _check_certificate_kept(csr: Object, old: Object, allowed: Permissions) -> l
 def _check_certificate(csr: Object, old: Object) -> list[FieldError]:
     certificate = csr["status"].get("certificate")
     changed = certificate != old.get("status", {}).get("certificate")
-    complaint = pem.certificate_complaint(_bytes(certificate)) if changed else ""
+    complaint = pem.certificate_complaint(decoded(certificate)) if changed else ""
     return [fielderrors.invalid(_CERTIFICATE, "<certificate data>", complaint)] if complaint else []
 
 
 def _any_name(_name: str) -> list[str]:
     """Requests may have any name that fits into a path, which is checked of everything."""
     return []
-
-
-def _bytes(text: str | None) -> bytes:
-    try:
-        return base64.b64decode(text or "")
-    except binascii.Error:
-        return b""
 
 
 def _check_usages(usages: list[str], before: list[str]) -> list[FieldError]:

@@ -7,16 +7,20 @@ workloads settle themselves). Amounts are the business of `flexlet.core.resource
 Follows ``pkg/apis/core/v1/{defaults,conversion}.go``. Must stay true: defaulting twice changes nothing.
 """
 
+import functools
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
+
+import msgspec
 
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.containerdefaults import default_container
 from flexlet.apiserver.kinds.pod.containerlists import all_containers
+from flexlet.apiserver.kinds.pod.knownspecs import MARK, MAX_SPECS, template_text
 from flexlet.apiserver.kinds.pod.volumedefaults import default_volume
 from flexlet.apiserver.kinds.shape import settle
 from flexlet.core.resources.defaults import default_pod_dict
-from flexlet.core.resources.rounding import round_list
+from flexlet.core.resources.rounding import pod_lists, round_list
 
 _LEGACY_ANNOTATIONS: Final = (
     "pod.beta.kubernetes.io/init-containers",
@@ -24,13 +28,42 @@ _LEGACY_ANNOTATIONS: Final = (
     "pod.beta.kubernetes.io/init-container-statuses",
     "pod.alpha.kubernetes.io/init-container-statuses",
 )
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 
 
 def default_pod(pod: Object, gates: Mapping[str, bool]) -> None:
     """Complete a pod."""
-    spec = pod.setdefault("spec", {})
     drop_legacy_annotations(pod)
-    _default_resources(pod, spec, pod_level=gates["PodLevelResources"])
+    spec = _completed(pod.pop("spec", None) or {}, pod_level=gates["PodLevelResources"])
+    status = pod.get("status")
+    if status:
+        for amounts, path in pod_lists({}, status):
+            round_list(amounts, path)
+        _default_status(status)
+    settle(pod, "core.v1.Pod")
+    pod["spec"] = spec
+
+
+def _completed(spec: Object, *, pod_level: bool) -> Object:
+    """The whole spec; a pod's spec is most often that of another pod, or complete already."""
+    found = template_text(spec)
+    if found is None:
+        _complete(spec, pod_level=pod_level)
+        return spec
+    text, token_volume = found
+    return cast("Object", _decode(_completed_text(text, pod_level).replace(MARK, token_volume)))
+
+
+@functools.lru_cache(maxsize=MAX_SPECS)
+def _completed_text(text: bytes, pod_level: bool) -> bytes:
+    spec = cast("Object", _decode(text))
+    _complete(spec, pod_level=pod_level)
+    return _encode(spec)
+
+
+def _complete(spec: Object, *, pod_level: bool) -> None:
+    _default_resources({"spec": spec}, spec, pod_level=pod_level)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
@@ -38,10 +71,7 @@ def default_pod(pod: Object, gates: Mapping[str, bool]) -> None:
     default_spec(spec)
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
-    status = pod.get("status")
-    if status:
-        _default_status(status)
-    settle(pod, "core.v1.Pod")
+    settle(spec, "core.v1.PodSpec")
 
 
 def default_spec(spec: Object) -> None:

@@ -2,7 +2,8 @@
 
 ``pod updates may not change fields other than ...`` ends with a diff of two specs, printed as indented JSON of
 the internal types; a few other texts carry a struct as compact JSON. The order and the defaults of unset fields
-come from `internaltypes`. Only refusals come here, so it may be slow.
+come from `internaltypes`. Only refusals come here, so it may be slow, but not for long: comparing lines takes time
+by the square of their number, so a large diff is one block of changes, and a huge one is not shown.
 """
 
 import difflib
@@ -11,11 +12,18 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import msgspec
+
 from flexlet.api import gotext
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.internaltypes import FIELDS
 
 CONTEXT_LINES: Final = 3
+MAX_COMPARED: Final = 4000
+"""Lines of both specs together; a pod of ten containers has some 900 of them twice."""
+MAX_SHOWN: Final = 1000
+MAX_BYTES: Final = 64 * 1024
+"""Of JSON, both specs together; written out with all their unset fields they are ten times as long."""
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _ZEROS: Final[dict[str, Any]] = {"": "", "#": 0, "!": False, "%": "0"}
 _SHAPES: Final = "#!%?*."
@@ -23,9 +31,30 @@ _SHAPES: Final = "#!%?*."
 
 def diff(old: Object, new: Object, kind: str) -> str:
     """What changed between two objects of an internal type, as a unified diff without file names."""
+    size = len(msgspec.json.encode(old)) + len(msgspec.json.encode(new))
+    if size > MAX_BYTES:
+        return f"(the difference of two specs of {size} bytes together is not shown)\n"
     before, after = _lines(old, kind), _lines(new, kind)
+    if len(before) + len(after) > MAX_COMPARED:
+        return _roughly(before, after)
     hunks = difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(CONTEXT_LINES)
     return "".join(line for hunk in hunks for line in _hunk(hunk, before, after))
+
+
+def _roughly(before: list[str], after: list[str]) -> str:
+    """The lines between the first that differs and the last, as one change, and not all of them."""
+    shorter = min(len(before), len(after))
+    head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
+    tail = next((at for at in range(shorter - head) if before[-1 - at] != after[-1 - at]), shorter - head)
+    gone, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    context = before[max(0, head - CONTEXT_LINES) : head]
+    half = MAX_SHOWN // 2
+    shown = [*(f" {line}" for line in context), *(f"-{line}" for line in gone[:half])]
+    shown += [f"+{line}" for line in new[:half]]
+    left_out = max(0, len(gone) - half) + max(0, len(new) - half)
+    start = head - len(context)
+    ranges = f"@@ -{_range(start, head + len(gone))} +{_range(start, head + len(new))} @@\n"
+    return ranges + "".join(shown) + (f"... and {left_out} more lines\n" if left_out else "")
 
 
 def compact(value: Object, kind: str) -> str:

@@ -3,19 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flexlet.api import names
 from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Object, Strategy
+from flexlet.apiserver.kinds import metadata
 from flexlet.apiserver.kinds.columns import COLUMNS
 from flexlet.apiserver.kinds.pod.creation import prepare_new_pod
 from flexlet.apiserver.kinds.pod.defaults import default_pod, mirror_service_account
 from flexlet.apiserver.kinds.pod.disabled import drop_disabled_spec
 from flexlet.apiserver.kinds.pod.equality import same
+from flexlet.apiserver.kinds.pod.knownspecs import KnownSpecs, fingerprint
 from flexlet.apiserver.kinds.pod.scope import rules_after, rules_of
 from flexlet.apiserver.kinds.pod.selectable import selectable_fields
 from flexlet.apiserver.kinds.pod.spec import validate_new_pod
 from flexlet.apiserver.kinds.pod.table import over, pod_cells
 from flexlet.apiserver.kinds.pod.update import validate_pod_update
-from flexlet.apiserver.kinds.pod.warnings import pod_warnings
+from flexlet.apiserver.kinds.pod.warnings import name_warnings, pod_warnings
 
 
 class PodStrategy(Strategy):
@@ -26,6 +29,8 @@ class PodStrategy(Strategy):
     def __init__(self, gates: Mapping[str, bool]) -> None:
         self._gates = gates
         self._rules = rules_of(gates)
+        self._faultless = KnownSpecs()
+        self._unremarkable = KnownSpecs()
 
     def default(self, obj: Object) -> None:
         """Complete the pod and give it the shape it is stored in."""
@@ -37,11 +42,23 @@ class PodStrategy(Strategy):
 
     def validate(self, obj: Object) -> list[FieldError]:
         """All findings about a new pod."""
-        return validate_new_pod(obj, self._rules)
+        found = fingerprint(obj)
+        if found in self._faultless:
+            return metadata.validate(obj, names.dns1123_subdomain)
+        errors = validate_new_pod(obj, self._rules)
+        if found is not None and not errors:
+            self._faultless.add(found)
+        return errors
 
     def warnings(self, obj: Object) -> list[str]:
         """What is accepted and still worth a word."""
-        return pod_warnings(obj)
+        found = fingerprint(obj)
+        if found in self._unremarkable:
+            return name_warnings(obj)
+        warnings = pod_warnings(obj)
+        if found is not None and not warnings:
+            self._unremarkable.add(found)
+        return warnings
 
     def prepare_update(self, obj: Object, old: Object) -> None:
         """Status changes elsewhere; a change of the spec counts the generation up."""

@@ -4,7 +4,7 @@ Follows ``ValidatePodUpdate``: what may change is checked by itself and then put
 is refused with a diff.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from flexlet.api import names
 from flexlet.api.fielderrors import FieldError, forbidden, invalid, required
@@ -78,7 +78,7 @@ def _validate_deadline(spec: Object, before: Object, errors: Errors) -> bool:
 
 
 def _validate_added_tolerations(tolerations: list[Object], before: list[Object], errors: Errors) -> None:
-    known = [_without_seconds(toleration) for toleration in tolerations]
+    known = {_without_seconds(toleration) for toleration in tolerations}
     for toleration in before:
         if _without_seconds(toleration) not in known:
             text = "existing toleration can not be modified except its tolerationSeconds"
@@ -87,8 +87,8 @@ def _validate_added_tolerations(tolerations: list[Object], before: list[Object],
     validate_tolerations(tolerations, "spec.tolerations", errors)
 
 
-def _without_seconds(toleration: Object) -> Object:
-    return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+def _without_seconds(toleration: Object) -> frozenset[tuple[str, Any]]:
+    return frozenset((key, value) for key, value in toleration.items() if key != "tolerationSeconds")
 
 
 def _validate_removed_gates(gates: list[Object], before: list[Object], errors: Errors) -> None:

@@ -45,15 +45,18 @@ _BYTES: Final = ("memory", "ephemeral-storage")
 
 def pod_warnings(pod: Object) -> Warnings:
     """Warnings about a new pod."""
-    name = pod["metadata"].get("name") or ""
-    warnings = []
-    if complaints := names.dns1123_label(name):
-        shown = f"[{' '.join(complaints)}]"
-        warnings.append(
-            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
-            f"a DNS label is recommended: {shown}"
-        )
-    return [*warnings, *spec_warnings(pod["spec"], pod["metadata"], "")]
+    return [*name_warnings(pod), *spec_warnings(pod["spec"], pod["metadata"], "")]
+
+
+def name_warnings(pod: Object) -> Warnings:
+    """Warnings about a pod's name alone."""
+    complaints = names.dns1123_label(pod["metadata"].get("name") or "")
+    if not complaints:
+        return []
+    text = (
+        "this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended"
+    )
+    return [f"metadata.name: {text}: [{' '.join(complaints)}]"]
 
 
 def spec_warnings(spec: Object, meta: Object, prefix: str) -> Warnings:
