@@ -6,7 +6,6 @@ a server that listens has its first objects stored, and one that has stopped lea
 
 import asyncio
 import random
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,11 +16,12 @@ from aiohttp import web
 
 from flexlet.api import decode, status
 from flexlet.api.pod import Pod
-from flexlet.apiserver import endpoints, identities
+from flexlet.apiserver import control, datadirectory, endpoints, identities
 from flexlet.apiserver.admission.chain import default_plugins
+from flexlet.apiserver.audit.auditor import Auditor, AuditSettings, open_auditor
 from flexlet.apiserver.auth.escalation import RbacEscalation
-from flexlet.apiserver.auth.files import write_private
 from flexlet.apiserver.auth.kubeconfig import kubeconfig
+from flexlet.apiserver.auth.kubeletclient import KubeletClient
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.contract.kind import Object, object_key
 from flexlet.apiserver.crd.definitioncheck import DefinitionCheck
@@ -37,24 +37,29 @@ from flexlet.apiserver.http.metrics import Metrics
 from flexlet.apiserver.http.openapi import OpenApi
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.resources import Resources
+from flexlet.apiserver.http.streams import Streams
+from flexlet.apiserver.http.turns import Turns
+from flexlet.apiserver.http.wire import Wire
 from flexlet.apiserver.identities import Identities
 from flexlet.apiserver.kinds.certificate.requester import CertificateRequester
 from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.local import LocalCluster
 from flexlet.apiserver.proxy.pods import SUBRESOURCES, PodProxy
+from flexlet.apiserver.proxy.trust import NodeTrust, load_authorities
 from flexlet.apiserver.rest import finished
 from flexlet.apiserver.rest.backend import Backend, StoreView
 from flexlet.apiserver.rest.pipeline import Rest
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.rest.update import MODIFIED
+from flexlet.apiserver.store.encryption import PLAIN, Encryption
 from flexlet.apiserver.store.errors import RevisionMismatch
-from flexlet.apiserver.store.store import Store
+from flexlet.apiserver.store.store import Options, Store
 from flexlet.apiserver.upkeep import keep_up
+from flexlet.core.faults import Faults
 from flexlet.core.gates import Gates
 from flexlet.core.scheduling import exposition, pending
 from flexlet.ports.clock import Clock
 
-NODE_CLIENT: Final = "kube-apiserver-kubelet-client"
 ADMIN: Final = "admin"
 DATABASE: Final = "flexlet.db"
 QUOTAS: Final = "resourcequotas"
@@ -69,8 +74,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gates: Gates = Gates()
     names: tuple[str, ...] = ()
     """Further names and addresses under which clients reach the server; its certificate covers them."""
+    encryption: Encryption = PLAIN
+    """What is encrypted in the data file, and by which keys."""
     node_hosts: dict[str, str] = {}
-    """Nodes that this server reaches under another address than they give themselves."""
+    """Nodes that this server reaches under another address than they give themselves, on this machine maybe."""
+    kubelet_ca: Path | None = None
+    """Who signs the serving certificates of nodes, if not the server's own authority."""
+    wire: Wire = Wire()
+    """How slow clients may be, and how much they may have at once."""
+    audit: AuditSettings = AuditSettings()
 
 
 class ApiServer(msgspec.Struct, frozen=True):
@@ -81,6 +93,8 @@ class ApiServer(msgspec.Struct, frozen=True):
     pki: Pki
     rest: Rest
     url: str
+    faults: Faults
+    """What went wrong with single objects, in any loop of this process; shown in /metrics."""
 
     @property
     def cluster(self) -> LocalCluster:
@@ -100,16 +114,21 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[ApiServer]:
     Raises:
         ConfigError: the data is in use or damaged, or the address cannot be bound.
     """
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = await Store.open(settings.data / DATABASE)
+    datadirectory.secure(settings.data)
+    store = await Store.open(settings.data / DATABASE, Options(encryption=settings.encryption))
     try:
-        pki = open_pki(settings.data / "pki", [settings.host, *settings.names], clock.now())
+        pki = open_pki(settings.data / datadirectory.KEYS, [settings.host, *settings.names], clock.now())
+        datadirectory.secure(settings.data)  # a new database has the mode of the umask
         who = identities.assemble(store, StoreView(store), pki, clock.now)
         rest = pipeline(settings, clock, store, who)
         await FirstObjects(rest.backend, pki.ca_pem).bootstrap()
-        definitions = Definitions(rest, LocalCluster(rest), clock)
+        faults = Faults()
+        definitions = Definitions(rest, LocalCluster(rest), clock, faults)
         await definitions.load()
-        async with _listening(settings, clock, pki, rest, who, definitions) as server:
+        async with (
+            control.listening(settings.data, store, settings.encryption),
+            _listening(settings, clock, pki, rest, who, definitions, faults) as server,
+        ):
             yield server
     finally:
         await store.close()
@@ -134,20 +153,32 @@ def pipeline(settings: Settings, clock: Clock, store: Store, who: Identities) ->
 
 @asynccontextmanager
 async def _listening(
-    settings: Settings, clock: Clock, pki: Pki, rest: Rest, who: Identities, definitions: Definitions
+    settings: Settings,
+    clock: Clock,
+    pki: Pki,
+    rest: Rest,
+    who: Identities,
+    definitions: Definitions,
+    faults: Faults,
 ) -> AsyncIterator[ApiServer]:
-    resources = Resources(rest, clock.now)
-    proxy = PodProxy(rest.backend.view, lambda: _to_nodes(pki, clock.now()), settings.node_hosts)
+    resources = Resources(rest, clock.now, Streams(settings.wire.stall_s, settings.wire.unread_bytes))
+    proxy = PodProxy(rest.backend.view, _to_nodes(settings, pki, clock), settings.node_hosts)
     for name in SUBRESOURCES:
         resources.connections["", "pods", name] = proxy.serve
-    front = _front(settings, resources, who)
-    listener = await Listener.open(front.handle, settings.host, settings.port, pki.server_context())
+    auditor = await asyncio.to_thread(open_auditor, settings.audit, clock)
+    metrics = Metrics(settings.gates.enabled)
+    front = _front(settings, resources, who, metrics, faults, auditor)
+    context = pki.server_context()
+    listener = await Listener.open(front.handle, settings.host, settings.port, context, settings.wire)
+    metrics.closed = lambda: listener.connections.closed
+    proxy.own_port = listener.port
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}")
+    server = ApiServer(settings, clock, pki, rest, f"https://{host}:{listener.port}", faults)
     try:
         async with _one_error(), asyncio.TaskGroup() as group:
             upkeep = group.create_task(
-                keep_up(server.cluster, rest.registry, pki, settings.gates, clock, definitions), name="upkeep"
+                keep_up(server.cluster, rest.registry, pki, settings.gates, clock, definitions, faults),
+                name="upkeep",
             )
             yield server
             upkeep.cancel()
@@ -156,6 +187,8 @@ async def _listening(
             rest.backend.store.end_watches(kind.storage_bucket)
         await listener.close()
         await proxy.close()
+        if auditor is not None:
+            await asyncio.to_thread(auditor.close)
 
 
 @asynccontextmanager
@@ -169,35 +202,41 @@ async def _one_error() -> AsyncIterator[None]:
         raise
 
 
-def _to_nodes(pki: Pki, now: float) -> ssl.SSLContext:
-    """TLS towards nodes: the server shows who it is; like upstream's, it takes the node's certificate as it is."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    credential = pki.client(NODE_CLIENT, ["system:masters"], now)
-    path = pki.directory / "node-client.pem"
-    write_private(path, credential.certificate_pem + credential.key_pem)
-    context.load_cert_chain(path)
-    return context
+def _to_nodes(settings: Settings, pki: Pki, clock: Clock) -> NodeTrust:
+    """How nodes are known, and who we are to them."""
+    client = KubeletClient(pki, clock.now)
+    if settings.kubelet_ca is None:
+        return NodeTrust(pki.ca_pem, client.pair)
+    return NodeTrust(load_authorities(settings.kubelet_ca), client.pair, is_cluster_ca=False)
 
 
-def _front(settings: Settings, resources: Resources, who: Identities) -> Front:
+def _front(
+    settings: Settings,
+    resources: Resources,
+    who: Identities,
+    metrics: Metrics,
+    faults: Faults,
+    auditor: Auditor | None,
+) -> Front:
     rest = resources.rest
     store = rest.backend.store
-    metrics = Metrics(settings.gates.enabled)
-    pages = Pages(Discovery(rest.registry), Health({"store": lambda: ""}), OpenApi(rest.registry))
+    turns = Turns(settings.wire)
+    metrics.refused = lambda: turns.refused
+    pages = Pages(Discovery(rest.registry), Health({"store": lambda: store.trouble}), OpenApi(rest.registry))
 
     def show_metrics(exchange: Exchange) -> web.Response:
         texts = (row.value for row in store.list("pods"))
         if exchange.path.parts == ("metrics", "resources"):
             return answers.plain(exposition.render(decode.from_json(text, Pod) for text in texts))
         waiting = (decode.from_json(text, Pod) for text in texts if not pending.is_placed(text))
-        return answers.plain(metrics.text(store.statistics()) + pending.render(waiting))
+        counters = {} if auditor is None else auditor.counters()
+        told = metrics.text(store.statistics(), counters) + pending.render(waiting) + faults.render()
+        return answers.plain(told)
 
     for path, document in who.openid().items():
         pages.add_document(path, document)
     pages.add("metrics", show_metrics)
-    return Front(resources, pages, metrics, who.authenticator, who.authorizer)
+    return Front(resources, pages, metrics, who.authenticator, who.authorizer, turns, auditor)
 
 
 class QuotaStatus:

@@ -23,6 +23,13 @@ def evaluated(text: str, **variables: Any) -> Any:
     return Compiled(text).evaluate(Scope({"self": None, "oldSelf": None, **variables}))
 
 
+def _doubled(times: int) -> str:
+    text = "self.wide"
+    for turn in range(times):
+        text = f"[{text}].map(d{turn}, d{turn} + d{turn})[0]"
+    return text
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -209,3 +216,47 @@ def test_rules_wait_for_an_object_that_is_right_otherwise() -> None:
         ["spec.f", "FieldValueTypeInvalid", wrong],
     ]
     assert [error.field for error in created(kind, widget(spec={"f": 9}))[1]] == ["spec.f", "spec.f"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!" * 50_000 + "true",
+        "self" + ".a" * 40_000,
+        "1" + "+1" * 40_000,
+        "[" * 50_000,
+        "(" * 90 + "1" + ")" * 90 + "+1" * 5000,
+        "9" * 5000,
+        r"'\U99999999'",
+        "1" + " " * 100_000,
+    ],
+)
+def test_no_expression_exhausts_the_stack(text: str) -> None:
+    with pytest.raises(WrongExpression):
+        Compiled(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Each turn doubles the text: 2 to the 30th bytes, were it not cut off.
+        "".join(f"['xxxx'].map(a{n}, a{n} + a{n})[0] + " for n in range(3)) + _doubled(30),
+        "'x'.replace('', self.wide).replace('', self.wide)",
+        "self.items.map(i, self.wide + self.wide).size() > 0",
+        "self.items.all(i, self.items.all(j, i in self.items))",
+        "self.items.distinct().size() > 0",
+        "sets.contains(self.items, self.items)",
+        "self.items.all(i, self.wide.matches('(a|b|ab)*b'))",
+        "'%s'.format([self.items.map(i, self.wide).join(self.wide)]) == ''",
+    ],
+)
+def test_a_rule_that_reads_or_builds_too_much_is_cut_off(text: str) -> None:
+    me = {"items": list(range(20_000)), "wide": "ab" * 20_000}
+    with pytest.raises(CelError, match="operation cancelled: actual cost limit exceeded"):
+        evaluated(text, self=me)
+
+
+@pytest.mark.parametrize("text", ["'%.999999999f'.format([1.0])", "self.matches('[')", "self.findAll('(?=x)')"])
+def test_what_a_function_cannot_do_is_an_error_of_the_rule(text: str) -> None:
+    with pytest.raises(CelError):
+        evaluated(text, self="x")

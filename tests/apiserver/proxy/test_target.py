@@ -6,15 +6,18 @@ import pytest
 
 from flexlet.api.status import ApiError
 from flexlet.apiserver.proxy import target
+from flexlet.apiserver.proxy.hosts import Host
 from flexlet.apiserver.proxy.target import Target
 
 NODE = {
+    "metadata": {"name": "n1"},
     "status": {
         "addresses": [{"type": "InternalIP", "address": "10.0.0.5"}, {"type": "Hostname", "address": "n1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10251}},
-    }
+    },
 }
 CHOOSE = "a container name must be specified for pod web, choose one of: [a b]"
+HOSTILE = "::ffff:127.0.0.1]:6443/api/v1/secrets?x="
 ONE_OF = "at most one of `sinceTime` or `sinceSeconds` may be specified"
 
 
@@ -27,9 +30,41 @@ def pod(*containers: str, node: str = "n1", init: tuple[str, ...] = ()) -> dict[
 
 def test_logs_are_read_at_the_nodes_preferred_address() -> None:
     query = {"tailLines": ["5"], "timestamps": ["true"], "container": ["a"]}
+    path = "/containerLogs/default/web/a?tailLines=5&timestamps=true"
     assert target.logs(pod("a"), NODE, query) == Target(
-        "n1", 10251, "/containerLogs/default/web/a?tailLines=5&timestamps=true"
+        node="n1", host=Host("n1"), port=10251, path=path, name="n1"
     )
+
+
+def test_a_node_that_the_server_started_is_where_the_server_says() -> None:
+    """And is known by its name, since many nodes may be there."""
+    found = target.logs(pod("a"), NODE, {}, "127.0.0.1")
+    assert found is not None
+    assert (found.host.text, found.name, found.is_trusted) == ("127.0.0.1", "n1", True)
+
+
+def reporting(address: str, port: int = 0) -> dict[str, Any]:
+    addresses = [{"type": "Hostname", "address": address}]
+    endpoints = {"kubeletEndpoint": {"Port": port}}
+    return {"metadata": {"name": "n1"}, "status": {"addresses": addresses, "daemonEndpoints": endpoints}}
+
+
+def test_whatever_callers_and_pods_say_is_encoded() -> None:
+    """Nothing of it can end the path, add a query or break the line."""
+    odd = "a/../b?c=d#e\r\nX: y&f"
+    found = target.logs(pod(odd), NODE, {"sinceTime": [odd]})
+    assert found is not None
+    quoted = "a%2F..%2Fb%3Fc%3Dd%23e%0D%0AX%3A%20y%26f"
+    assert found.path == f"/containerLogs/default/web/{quoted}?sinceTime={quoted.replace('%20', '+')}"
+    ports = target.streams(pod("a"), NODE, "portforward", {"ports": ["80&x=1 HTTP/1.1\r\n"]})
+    assert ports.path == "/portForward/default/web?port=80%26x%3D1+HTTP%2F1.1%0D%0A"
+
+
+@pytest.mark.parametrize(("port", "used"), [(0, 10250), (-1, 10250), (1, 1), (65535, 65535)])
+def test_the_port_is_the_nodes_or_the_usual_one(port: int, used: int) -> None:
+    found = target.logs(pod("a"), reporting("10.0.0.5", port), {})
+    assert found is not None
+    assert found.port == used
 
 
 def test_a_pod_without_a_node_has_no_logs_yet() -> None:
@@ -51,7 +86,9 @@ def test_attach_and_portforward() -> None:
 
 
 def test_an_ipv6_address_is_bracketed() -> None:
-    assert Target("fd00::1", 10250, "/x").url == "https://[fd00::1]:10250/x"
+    found = target.logs(pod("a"), reporting("FD00:0::1"), {})
+    assert found is not None
+    assert found.authority == "[fd00::1]:10250"
 
 
 @pytest.mark.parametrize(
@@ -84,9 +121,24 @@ def test_an_ipv6_address_is_bracketed() -> None:
             'strconv.ParseInt: parsing "x": invalid syntax',
         ),
         (
-            lambda: target.logs(pod("a"), {"status": {}}, {}),
+            lambda: target.logs(pod("a"), {"metadata": {"name": "n1"}, "status": {}}, {}),
             500,
             "no preferred addresses found; known addresses: []",
+        ),
+        (
+            lambda: target.logs(pod("a"), None, {}),
+            500,
+            "no preferred addresses found; known addresses: []",
+        ),
+        (
+            lambda: target.logs(pod("a"), reporting(HOSTILE), {}),
+            400,
+            f"cannot connect to node n1: {HOSTILE!r} is neither an IP address nor an RFC 1123 host name",
+        ),
+        (
+            lambda: target.logs(pod("a"), reporting("10.0.0.5", 65536), {}),
+            400,
+            "cannot connect to node n1: 65536 is not a port",
         ),
         (
             lambda: target.streams(pod("a", node=""), None, "exec", {}),

@@ -1,7 +1,7 @@
 """A client's WebSocket channels become the node's SPDY streams, and back."""
 
 import asyncio
-import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,18 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from tests.apiserver.proxy.nodepairs import node_pair
 
+from flexlet.adapters.nodeserver import tls
 from flexlet.api import status
+from flexlet.apiserver.auth.kubeletclient import KubeletClient
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.apiserver.proxy import translate
 from flexlet.apiserver.proxy.pods import PodProxy
 from flexlet.apiserver.proxy.spdy import frames
 from flexlet.apiserver.proxy.spdy.headers import HeaderBlocks, dictionary
+from flexlet.apiserver.proxy.trust import NodeTrust
 
-NOW = 1_800_000_000.0
 SUCCESS = b'{"metadata":{},"status":"Success"}'
 
 
@@ -90,25 +93,22 @@ class FakeView:
 
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
-    return open_pki(tmp_path / "pki", ["127.0.0.1"], NOW)
+    return open_pki(tmp_path / "pki", ["127.0.0.1"], time.time())
 
 
 @pytest.fixture
 async def node(pki: Pki) -> AsyncIterator[tuple[SpdyNode, int]]:
-    behind = SpdyNode()
-    server = await asyncio.start_server(behind.handle, "127.0.0.1", 0, ssl=pki.server_context())
+    behind, pair = SpdyNode(), node_pair(pki, "n1")
+    context = tls.serving_context(pair.certificate_pem, pair.key_pem, pki.ca_pem.encode())
+    server = await asyncio.start_server(behind.handle, "127.0.0.1", 0, ssl=context)
     async with server:
         yield behind, server.sockets[0].getsockname()[1]
 
 
 @pytest.fixture
 async def front(pki: Pki, node: tuple[SpdyNode, int]) -> AsyncIterator[str]:
-    def to_node() -> ssl.SSLContext:
-        context = ssl.create_default_context(cadata=pki.ca_pem)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return context
-
-    proxy = PodProxy(FakeView(node[1]), to_node, {"n1": "127.0.0.1"})
+    trust = NodeTrust(pki.ca_pem, KubeletClient(pki, time.time).pair)
+    proxy = PodProxy(FakeView(node[1]), trust, {"n1": "127.0.0.1"})
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:

@@ -141,3 +141,21 @@ async def test_versions_of_the_store_are_one_sequence(world: World) -> None:
 def _deployment(name: str) -> dict[str, object]:
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     return {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}
+
+
+async def test_what_etcd_would_not_take_is_not_stored(world: World) -> None:
+    """A 500 without a reason, as upstream gives it; a dry run stores nothing and says nothing."""
+    large = config(
+        "a", {}, ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p" * 200, "uid": "u" * 50}]
+    )
+    large["metadata"]["ownerReferences"] *= 12_000
+    with pytest.raises(status.ApiError) as error:
+        await world.create("configmaps", large)
+    assert status.as_dict(error.value.status) == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": "etcdserver: request is too large",
+        "code": 500,
+    }

@@ -20,7 +20,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SHORT_NAME: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(.[0-9]+)?(z|[+-]\d\d:\d\d)", re.ASCII)
-_GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
+_GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII)
 _PLAIN_DURATION: Final = re.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)", re.ASCII)
 _UNITS: Final = (
     *(("ns", "nano"), ("us", "µs", "micro"), ("ms", "milli"), ("s", "sec"), ("m", "min"), ("h", "hr", "hour")),
@@ -77,7 +77,7 @@ def _has_right_parts(text: str) -> bool:
 
 def _is_email(text: str) -> bool:
     """An address as mail has it, with or without a name before it."""
-    named = re.fullmatch(r'\s*(?:"[^"]*"|[^<>@",()\[\]\\]*)\s*<([^<>]+)>\s*', text)
+    named = re.fullmatch(r'(?:"[^"]*+"\s*+|[^<>@",()\[\]\\]*+)<([^<>]++)>', text.strip())
     address = (named[1] if named else text).strip()
     local, at, domain = address.rpartition("@")
     atoms = r"[^\s()<>\[\]:;@\\,\".]+(?:\.[^\s()<>\[\]:;@\\,\".]+)*"

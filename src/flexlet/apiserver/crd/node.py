@@ -6,7 +6,6 @@ value rules (what `validate` checks). Words that the definition's own validation
 """
 
 import functools
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -78,7 +77,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     list_keys: tuple[str, ...] = ()
     enum: tuple[Any, ...] = ()
     pattern: str = ""
-    matcher: re.Pattern[str] | None = None
+    matcher: regexps.Pattern | None = None
     limits: Limits | None = None
     all_of: tuple["Node", ...] = ()
     any_of: tuple["Node", ...] = ()
@@ -150,7 +149,7 @@ def compile_schema(schema: Object) -> Node:
         list_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
         enum=tuple(schema.get("enum") or ()),
         pattern=pattern,
-        matcher=regexps.compiled(pattern) if pattern else None,
+        matcher=_matcher(pattern),
         limits=limits,
         all_of=logic["allOf"],
         any_of=logic["anyOf"],
@@ -163,6 +162,14 @@ def compile_schema(schema: Object) -> Node:
         has_list_types=list_type in {"set", "map"} or any(node.has_list_types for node in skeleton),
         has_embedded=embedded or any(node.has_embedded for node in skeleton),
     )
+
+
+def _matcher(pattern: str) -> regexps.Pattern | None:
+    """The compiled pattern; one that was stored before it would have been refused turns nothing away."""
+    try:
+        return regexps.compiled(pattern) if pattern else None
+    except regexps.WrongPattern:
+        return None
 
 
 def _types(schema: Object) -> tuple[str, ...]:

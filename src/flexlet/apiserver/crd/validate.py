@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from flexlet.api import gotext
+from flexlet.api import gotext, regexps
 from flexlet.api.fielderrors import NOT_SUPPORTED, TYPE_INVALID, FieldError
+from flexlet.api.regexps import PatternTooCostly
 from flexlet.apiserver.crd import numbers, ratchet
 from flexlet.apiserver.crd.findings import Finding, Result, field_errors, remark
 from flexlet.apiserver.crd.formats import has_format
@@ -127,8 +128,11 @@ def _text_finding(node: Node, value: str, path: str) -> Finding | None:
         return Finding(path, text, "length", value, limits.max_length)
     if limits.min_length is not None and len(value) < limits.min_length:
         return Finding(path, f"{path} in body should be at least {limits.min_length} chars long", value=value)
-    if node.matcher is not None and not node.matcher.search(value):
-        return Finding(path, f"{path} in body should match '{node.pattern}'", value=value)
+    try:
+        if node.matcher is not None and not node.matcher.search(value):
+            return Finding(path, f"{path} in body should match '{node.pattern}'", value=value)
+    except PatternTooCostly as fault:
+        return Finding(path, f"{path} in body: {fault.message}", value=regexps.shown(value))
     return None
 
 

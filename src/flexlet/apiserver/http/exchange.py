@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
+from flexlet.apiserver.audit.trail import Trail
 from flexlet.apiserver.contract.request import User
 from flexlet.apiserver.http.paths import Path
 
@@ -19,6 +20,8 @@ class Exchange(msgspec.Struct, kw_only=True):
     user: User
     verb: str
     warnings: list[str] = []
+    trail: Trail | None = None
+    """Where the audit log follows the request, while there is one."""
 
     @property
     def accept(self) -> str | None:

@@ -14,22 +14,34 @@ from aiohttp import web
 
 from flexlet.api import status
 from flexlet.api.status import ApiError
+from flexlet.apiserver.audit.auditor import Auditor
+from flexlet.apiserver.audit.trail import Trail
 from flexlet.apiserver.auth import impersonate
 from flexlet.apiserver.auth.authenticate import Authenticator
-from flexlet.apiserver.auth.authorize import Authorizer
+from flexlet.apiserver.auth.authorize import Authorizer, forbidden
 from flexlet.apiserver.contract.kind import Kind
-from flexlet.apiserver.contract.request import Attributes, User
+from flexlet.apiserver.contract.request import ANONYMOUS, Attributes, User
 from flexlet.apiserver.http import accept, answers, paths
+from flexlet.apiserver.http.connections import identify, stand_still
 from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.metrics import Labels, Metrics
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.paths import Path
 from flexlet.apiserver.http.refusals import unknown
 from flexlet.apiserver.http.resources import Resources
+from flexlet.apiserver.http.turns import Turns
 from flexlet.apiserver.rest.listoptions import flag
 from flexlet.apiserver.store.errors import StoreBusy, StoreFault
 
+MASTERS: Final = "system:masters"
+HEAVY_BODY_BYTES: Final = 128 * 1024
+HEAVY_ROWS: Final = 500
+STANDING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Streams that people look at: they may stop reading for as long as they like."""
+
 log: Final = logging.getLogger(__name__)
+
+_STREAMS: Final = frozenset({"exec", "attach", "portforward"})
 
 
 class Front:
@@ -42,13 +54,17 @@ class Front:
         metrics: Metrics,
         authenticator: Authenticator,
         authorizer: Authorizer,
+        turns: Turns | None = None,
+        auditor: Auditor | None = None,
     ) -> None:
         self._resources = resources
         self._pages = pages
         self._metrics = metrics
         self._authenticator = authenticator
         self._authorizer = authorizer
+        self._auditor = auditor
         self._registry = resources.rest.registry
+        self._turns = turns or Turns()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request, and count it."""
@@ -56,7 +72,16 @@ class Front:
         text, query = paths.split_target(request.raw_path)
         path = paths.read(text)
         verb = paths.verb(request.method, path, watch=bool(flag(query, "watch")))
-        response = await self._guarded(request, verb, path, query)
+        trail = None if self._auditor is None else self._auditor.open(request)
+        try:
+            response = await self._guarded(request, verb, path, query, trail)
+        except BaseException:
+            if trail is not None:
+                trail.cut_off()
+            raise
+        if trail is not None:
+            response.headers["Audit-Id"] = trail.audit_id
+            trail.complete(response.status)
         if "Upgrade" in request.headers:
             response.force_close()  # what follows a declined upgrade, aiohttp does not read as HTTP again
         self._metrics.observe(self._labels(verb, path), response.status, time.perf_counter() - began)
@@ -70,12 +95,14 @@ class Front:
         return (verb.upper(), path.group, path.version, path.resource, path.subresource)
 
     async def _guarded(
-        self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str]
+        self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str], trail: Trail | None
     ) -> web.StreamResponse:
         warnings: list[str] = []
         try:
-            return await self._answer(request, verb, path, query, warnings)
+            return await self._answer(request, verb, path, query, warnings, trail)
         except ApiError as error:
+            if trail is not None:
+                trail.answered(status.encode(error.status))
             return answers.failed(error.status, accept.plain_media(request.headers.get("Accept")), warnings)
         except StoreBusy as error:
             details = status.StatusDetails(retry_after_seconds=1)
@@ -85,6 +112,8 @@ class Front:
         except ConnectionError:
             raise
         except Exception as error:
+            if trail is not None:
+                trail.panicked(type(error).__name__)
             log.exception("request failed", extra={"method": request.method, "path": request.raw_path})
             return answers.failed(internal(f"{type(error).__name__}; the server's log says more").status)
 
@@ -95,8 +124,9 @@ class Front:
         path: Path,
         query: Mapping[str, str],
         warnings: list[str],
+        trail: Trail | None,
     ) -> web.StreamResponse:
-        user = self._admitted(request, verb, path, query)
+        user = self._admitted(request, verb, path, query, trail)
         exchange = Exchange(
             request=request,
             method=request.method,
@@ -105,21 +135,53 @@ class Front:
             user=user,
             verb=verb,
             warnings=warnings,
+            trail=trail,
         )
         if not path.resource:
             return await self._pages.serve(exchange)
         return await self._resource(exchange)
 
-    def _admitted(self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str]) -> User:
+    def _admitted(
+        self, request: web.BaseRequest, verb: str, path: Path, query: Mapping[str, str], trail: Trail | None
+    ) -> User:
         """The caller, or whom the caller may act as, once authorization has let the request through."""
-        user = self._authenticator.authenticate(_certificate(request), request.headers)
+        try:
+            user = self._authenticator.authenticate(_certificate(request), request.headers)
+        except ApiError:
+            if trail is not None:
+                trail.refused(_attributes(ANONYMOUS, verb, path, query))
+            raise
+        if user is not ANONYMOUS and not identify(request, user.name, bounded=MASTERS not in user.groups):
+            raise too_many_connections(user.name)
         attributes = _attributes(user, verb, path, query)
+        if trail is not None:
+            trail.identified(attributes)
         wanted = impersonate.wanted_user(request.headers)
         if wanted is not None:
             user = impersonate.impersonated(wanted, attributes, self._authorizer)
             attributes = msgspec.structs.replace(attributes, user=user)
-        self._authorizer.require(attributes)
+            if trail is not None:
+                trail.impersonating(user)
+        self._authorize(attributes, trail)
         return user
+
+    def _authorize(self, attributes: Attributes, trail: Trail | None) -> None:
+        decision = self._authorizer.decide(attributes)
+        if trail is not None:
+            trail.decided(decision)
+        if not decision.allowed:
+            raise forbidden(attributes, decision.reason)
+        if _opens_a_stream(attributes):
+            self._require_create(attributes)
+
+    def _require_create(self, attributes: Attributes) -> None:
+        """A stream into a pod is no reading, whatever the method: as upstream, a WebSocket's GET needs create too.
+
+        The refusal has upstream's words, which are only the reason.
+        """
+        decision = self._authorizer.decide(msgspec.structs.replace(attributes, verb="create"))
+        if not decision.allowed:
+            raise status.forbidden(attributes.resource, attributes.group, attributes.name, decision.reason)
 
     async def _resource(self, exchange: Exchange) -> web.StreamResponse:
         path = exchange.path
@@ -128,7 +190,25 @@ class Front:
             if path.group and not self._is_built_in(path):
                 return answers.page_not_found()
             raise unknown()
-        return await self._resources.serve(exchange, kind)
+        if path.subresource in STANDING:
+            stand_still(exchange.request)
+        if MASTERS in exchange.user.groups or not self._is_heavy(exchange, kind):
+            return await self._resources.serve(exchange, kind)
+        async with self._turns.turn(exchange.user.name):
+            return await self._resources.serve(exchange, kind)
+
+    def _is_heavy(self, exchange: Exchange, kind: Kind) -> bool:
+        """Whether a request keeps the event loop or the memory busy for longer than others should wait."""
+        request, path = exchange.request, exchange.path
+        if request.body_exists and "Upgrade" not in request.headers:
+            declared = request.content_length
+            if declared is None or declared > HEAVY_BODY_BYTES:
+                return True
+        if path.name or exchange.verb not in {"list", "deletecollection"}:
+            return False
+        limit = exchange.query.get("limit", "")
+        short = limit.isdecimal() and 0 < int(limit[:9]) <= HEAVY_ROWS and "fieldSelector" not in exchange.query
+        return not short and self._resources.rest.backend.store.count(kind.storage_bucket) > HEAVY_ROWS
 
     def _is_built_in(self, path: Path) -> bool:
         """Whether the group version is the server's own; those of definitions are unknown in other words."""
@@ -165,6 +245,12 @@ def _attributes(user: User, verb: str, path: Path, query: Mapping[str, str]) -> 
     )
 
 
+def _opens_a_stream(attributes: Attributes) -> bool:
+    """Whether it is the GET of a WebSocket on exec, attach or portforward of a pod."""
+    place = (attributes.group, attributes.resource)
+    return place == ("", "pods") and attributes.subresource in _STREAMS and attributes.verb == "get"
+
+
 def _certificate(request: web.BaseRequest) -> bytes | None:
     """The client's certificate, if it showed one; TLS has verified it."""
     transport = request.transport
@@ -182,6 +268,12 @@ def _selected_name(verb: str, query: Mapping[str, str]) -> str:
         if field == "metadata.name":
             return value
     return ""
+
+
+def too_many_connections(user: str) -> ApiError:
+    """429: the user has as many connections as one may have."""
+    details = status.StatusDetails(retry_after_seconds=1)
+    return status.failure(429, "TooManyRequests", f"{user} has too many connections; close some of them", details)
 
 
 def internal(detail: str) -> ApiError:

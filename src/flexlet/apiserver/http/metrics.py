@@ -4,7 +4,7 @@ Written by hand: a few dozen lines of text once in a while do not need a library
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from flexlet.apiserver.store.rows import Statistics
@@ -21,11 +21,13 @@ STORE_HELP: Final = {
     "watchers": "Open watches.",
     "dropped_watchers": "Watches cut off because they were too slow.",
     "history_events": "Events kept for resumed watches.",
+    "history_bytes": "Bytes of objects that only the kept history holds.",
     "oldest_revision": "The oldest revision of the kept history.",
     "compacted_revision": "The revision up to which history is forgotten on disk.",
     "database_bytes": "What the data file and its log occupy.",
 }
 
+NO_COUNTERS: Final[Mapping[str, tuple[str, int]]] = {}
 Labels = tuple[str, str, str, str, str]
 """Verb, group, version, resource, subresource."""
 
@@ -52,6 +54,8 @@ class Metrics:
         self._gates = gates
         self._requests: dict[tuple[Labels, int], int] = {}
         self._durations: dict[Labels, Durations] = {}
+        self.closed: Callable[[], Mapping[str, int]] = dict
+        self.refused: Callable[[], int] = int
 
     def observe(self, labels: Labels, code: int, seconds: float) -> None:
         """Count an answered request; how long a watch lasted says nothing and is left out."""
@@ -63,9 +67,11 @@ class Metrics:
                 found = self._durations[labels] = Durations()
             found.observe(seconds)
 
-    def text(self, statistics: Statistics) -> str:
-        """Everything, as Prometheus reads it."""
-        lines = [*self._request_lines(), *self._duration_lines(), *self._gate_lines()]
+    def text(self, statistics: Statistics, counters: Mapping[str, tuple[str, int]] = NO_COUNTERS) -> str:
+        """Everything, as Prometheus reads it; `counters` are those of others, with a help text each."""
+        lines = [*self._request_lines(), *self._duration_lines(), *self._gate_lines(), *self._wire_lines()]
+        for name, (help_text, count) in counters.items():
+            lines += [*_head(name, "counter", help_text), f"{name} {count}"]
         for name, help_text in STORE_HELP.items():
             metric = f"flexlet_store_{name.removesuffix('_s')}" + ("_seconds" if name.endswith("_s") else "")
             lines += _head(metric, "gauge", help_text)
@@ -87,6 +93,15 @@ class Metrics:
                 yield f'{name}_bucket{{{shown},le="{bound}"}} {running}'
             yield f"{name}_sum{{{shown}}} {durations.total}"
             yield f"{name}_count{{{shown}}} {running}"
+
+    def _wire_lines(self) -> Iterator[str]:
+        name = "flexlet_connections_closed_total"
+        yield from _head(name, "counter", "Connections closed, by what their clients owed for too long.")
+        for reason, count in sorted(self.closed().items()):
+            yield f'{name}{{reason="{reason}"}} {count}'
+        name = "apiserver_flowcontrol_rejected_requests_total"
+        yield from _head(name, "counter", "Heavy requests refused because too many waited for their turn.")
+        yield f"{name} {self.refused()}"
 
     def _gate_lines(self) -> Iterator[str]:
         yield from _head("kubernetes_feature_enabled", "gauge", "Whether a feature is switched on.")

@@ -8,13 +8,15 @@ import msgspec
 from aiohttp import web
 
 from flexlet.api import schema, status
+from flexlet.apiserver.audit import requests
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.contract.request import WriteOptions
-from flexlet.apiserver.http import accept, answers, bodies, shapes, streams
+from flexlet.apiserver.http import accept, answers, bodies, shapes
 from flexlet.apiserver.http.bodies import Wanted
 from flexlet.apiserver.http.exchange import Exchange
 from flexlet.apiserver.http.parameters import delete_query, patch_type, write_options
 from flexlet.apiserver.http.refusals import not_allowed, not_supported, unknown
+from flexlet.apiserver.http.streams import Streams
 from flexlet.apiserver.rest import deleteoptions, finished, listoptions, naming, patching, typed
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
@@ -35,11 +37,12 @@ Connect: TypeAlias = Callable[[web.BaseRequest, str, str, str], Awaitable[web.St
 class Resources:
     """Serves resource paths from the pipeline."""
 
-    def __init__(self, rest: Rest, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, rest: Rest, clock: Callable[[], float] = time.time, streams: Streams | None = None) -> None:
         self.rest = rest
         self.connections: dict[tuple[str, str, str], Connect] = {}
         """By group, plural and subresource: streams that are no answer of the pipeline (log, exec ...)."""
         self._clock = clock
+        self._streams = streams or Streams()
 
     async def serve(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
         """Answer a request whose caller may make it."""
@@ -66,7 +69,9 @@ class Resources:
             return await self._watch(exchange, kind, options)
         shape, media = self._shape(exchange)
         rows = await self.rest.list(kind, exchange.path.namespace, options)
-        body = shape.many(rows) if shape else _list(rows)
+        body = await shape.many(rows) if shape else _list(rows)
+        if exchange.trail is not None:
+            exchange.trail.answered(body)
         return await answers.large(exchange.request, body, media, exchange.warnings)
 
     async def _watch(self, exchange: Exchange, kind: Kind, options: listoptions.ListOptions) -> web.StreamResponse:
@@ -76,7 +81,7 @@ class Resources:
             by_name = f"metadata.name={exchange.path.name}"
             options = msgspec.structs.replace(options, field_selector=by_name)
         stream = self.rest.watch(kind, exchange.path.namespace, options)
-        return await streams.send(exchange.request, stream, kind, shape)
+        return await self._streams.send(exchange.request, stream, kind, shape)
 
     async def _object(self, exchange: Exchange, kind: Kind) -> web.StreamResponse:
         verb = OBJECT_VERBS.get(exchange.method, "")
@@ -111,7 +116,7 @@ class Resources:
         shape, media = self._shape(exchange)
         if exchange.query:
             await self.rest.reach(exchange.query.get("resourceVersion", ""))
-        return self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
+        return await self._answer(self.rest.get(_call(exchange, kind)), exchange, shape, media)
 
     async def _create(self, exchange: Exchange, kind: Kind) -> web.Response:
         if not kind.stored:
@@ -119,32 +124,37 @@ class Resources:
         shape, media = self._shape(exchange)
         call = _call(exchange, kind, write_options(exchange, "CreateOptions"))
         obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
-        return self._answer(await self.rest.create(call, obj), exchange, shape, media)
+        requests.follow(exchange.trail, kind, obj)
+        return await self._answer(await self.rest.create(call, obj), exchange, shape, media)
 
     async def _update(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
         call = _call(exchange, kind, write_options(exchange, "UpdateOptions"))
         obj = await self._body(exchange, _wanted(kind), call.options.field_validation)
-        return self._answer(await self.rest.update(call, obj), exchange, shape, media)
+        requests.follow(exchange.trail, kind, obj)
+        return await self._answer(await self.rest.update(call, obj), exchange, shape, media)
 
     async def _patch(self, exchange: Exchange, kind: Kind) -> web.Response:
         how = patch_type(exchange, kind)
         shape, media = self._shape(exchange)
         call = _call(exchange, kind, write_options(exchange, "PatchOptions"))
         patch = await self._patch_body(exchange, how, call)
-        return self._answer(await self.rest.patch(call, patch), exchange, shape, media)
+        return await self._answer(await self.rest.patch(call, patch), exchange, shape, media)
 
     async def _patch_body(self, exchange: Exchange, how: str, call: Call) -> Patch:
         """The patch; that there is something to patch is looked at before what the patch says."""
         data = await bodies.read(exchange.request)
+        if exchange.trail is not None:
+            exchange.trail.requested(data)
         self.rest.require(call)
-        return patching.read(how, data, checked=call.options.field_validation != typed.IGNORE)
+        checked = call.options.field_validation != typed.IGNORE
+        return await bodies.in_turn(len(data), lambda: patching.read(how, data, checked=checked))
 
     async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
         options = await self._delete_options(exchange)
         call = _call(exchange, kind, WriteOptions(dry_run=bool(options.dry_run)))
-        return self._answer(await self.rest.delete(call, options), exchange, shape, media)
+        return await self._answer(await self.rest.delete(call, options), exchange, shape, media)
 
     async def _delete_collection(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
@@ -152,8 +162,10 @@ class Resources:
         options = await self._delete_options(exchange)
         call = _call(exchange, kind, WriteOptions(dry_run=bool(options.dry_run)))
         rows = await self.rest.delete_collection(call, listed, options)
-        body = shape.many(rows) if shape else _list(rows)
-        return answers.finished(body, media=media, warnings=exchange.warnings)
+        body = await shape.many(rows) if shape else _list(rows)
+        if exchange.trail is not None:
+            exchange.trail.answered(body)
+        return await answers.one(body, 200, media, exchange.warnings)
 
     async def _handled(self, exchange: Exchange, kind: Kind, verb: str) -> web.Response:
         """A path that is no stored object: its body is of the kind the path says."""
@@ -165,34 +177,41 @@ class Resources:
         if verb in {"create", "update"}:
             body = await self._body(exchange, _wanted(kind, call.subresource), call.options.field_validation)
             naming.place(call, body)
+            requests.follow(exchange.trail, None, body)
         elif how:
             patch = await self._patch_body(exchange, how, call)
         answer = await self.rest.handle(Handled(verb, call, body, patch))
-        return self._answer(answer, exchange, None, media)
+        return await self._answer(answer, exchange, None, media)
 
     async def _body(self, exchange: Exchange, wanted: Wanted, validation: str) -> Object:
         data = await bodies.read(exchange.request)
         media = bodies.media_type(exchange.request.headers)
         checked = validation != typed.IGNORE
-        body = bodies.decode(data, media, wanted, checked=checked)
+        body = await bodies.in_turn(len(data), lambda: bodies.decode(data, media, wanted, checked=checked))
         return bodies.settle(body, validation, wanted, exchange.warnings)
 
     async def _delete_options(self, exchange: Exchange) -> DeleteOptions:
         data = await bodies.read(exchange.request)
         if data:
             media = bodies.media_type(exchange.request.headers)
-            return deleteoptions.check(bodies.delete_options(data, media))
+            options = await bodies.in_turn(len(data), lambda: bodies.delete_options(data, media))
+            requests.follow_deletion(exchange.trail, options)
+            return deleteoptions.check(options)
         return deleteoptions.check(delete_query(exchange.query))
 
     def _shape(self, exchange: Exchange) -> tuple[shapes.Shape | None, str]:
         form = accept.choose(exchange.accept, collection=not exchange.path.name)
         return shapes.shape_for(form, exchange.query.get("includeObject", ""), self._clock()), form.media
 
-    def _answer(self, answer: Answer, exchange: Exchange, shape: shapes.Shape | None, media: str) -> web.Response:
+    async def _answer(
+        self, answer: Answer, exchange: Exchange, shape: shapes.Shape | None, media: str
+    ) -> web.Response:
         value = answer.value
         if shape is not None and answer.kind is not None:
             value = shape.one(answer.kind, value)
-        return answers.finished(value, answer.code, media, exchange.warnings)
+        if exchange.trail is not None:
+            exchange.trail.answered(value)
+        return await answers.one(value, answer.code, media, exchange.warnings)
 
 
 def _call(exchange: Exchange, kind: Kind, options: WriteOptions | None = None) -> Call:

@@ -1,6 +1,7 @@
 """Table and PartialObjectMetadata: the shapes kubectl and the metadata clients ask for instead of objects."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ META: Final = "meta.k8s.io"
 TABLE: Final = "Table"
 PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
+AT_ONCE: Final = 100
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 INCLUDES: Final = ("", "Metadata", "Object", "None")
 
@@ -42,17 +44,18 @@ class Shape(msgspec.Struct, frozen=True):
         metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return msgspec.json.encode(self._table(kind, metadata, [obj], columns=True))
 
-    def many(self, rows: Rows) -> bytes:
+    async def many(self, rows: Rows) -> bytes:
         """A list in this shape."""
         kind, metadata = rows.kind, finished.list_metadata(rows.revision, rows.continue_, rows.remaining)
         if self.form.shape == PARTIAL:
             raise _refused(f"you requested {PARTIAL}, but the requested object is a list ({_go(kind)}List)")
-        objects = [finished.decode(kind, row.value) for row in rows.rows]
         if self.form.shape == PARTIAL_LIST:
-            items = [self._partial(obj) for obj in objects]
+            items = [self._partial(obj) async for obj in _objects(rows)]
             names = {"kind": PARTIAL_LIST, "apiVersion": self.api_version}
             return msgspec.json.encode({**names, "metadata": metadata, "items": items})
-        return msgspec.json.encode(self._table(kind, metadata, objects, columns=True))
+        table = self._table(kind, metadata, [], columns=True)
+        table["rows"] = [self._row(kind, obj) async for obj in _objects(rows)]
+        return msgspec.json.encode(table)
 
     def event(self, kind: Kind, event_type: str, value: bytes, *, first: bool) -> bytes:
         """A watch event in this shape; only the first of a stream carries the columns."""
@@ -87,6 +90,14 @@ class Shape(msgspec.Struct, frozen=True):
 
     def _partial(self, obj: Object) -> Object:
         return {"kind": PARTIAL, "apiVersion": self.api_version, "metadata": obj["metadata"]}
+
+
+async def _objects(rows: Rows) -> AsyncIterator[Object]:
+    """The objects of a list; every now and then others have their turn."""
+    for index, row in enumerate(rows.rows, start=1):
+        yield finished.decode(rows.kind, row.value)
+        if index % AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def shape_for(form: Form, include: str, now: float) -> Shape | None:

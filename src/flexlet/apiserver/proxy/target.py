@@ -8,27 +8,41 @@ import msgspec
 
 from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object
+from flexlet.apiserver.proxy import hosts
+from flexlet.apiserver.proxy.hosts import Host, Unusable
 from flexlet.core.hollow.machine import HOLLOW_LABEL
 
 ADDRESS_TYPES: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 STREAMS: Final = (("stdin", "input"), ("stdout", "output"), ("stderr", "error"), ("tty", "tty"))
+KUBELET_PORT: Final = 10250
+_MAX_PORT: Final = 65535
 _TRUE: Final = {"true", "1", "True", "TRUE", "t", "T"}
 
 Query = Mapping[str, Sequence[str]]
 
 
-class Target(msgspec.Struct, frozen=True):
+class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A node's endpoint and the path on it."""
 
-    host: str
+    node: str
+    host: Host
     port: int
     path: str
+    """With its query, all of it encoded."""
+    name: str
+    """For what the node's certificate must be good."""
+    is_trusted: bool = False
+    """Whether whoever runs the server named the host: then it may be on this machine."""
 
     @property
-    def url(self) -> str:
-        """The https address."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{host}:{self.port}{self.path}"
+    def authority(self) -> str:
+        """Host and port, as a URL and the Host header have them."""
+        return authority(self.host.text, self.port)
+
+
+def authority(host: str, port: int) -> str:
+    """Host and port; an IPv6 address has brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def container_name(pod: Object, wanted: str) -> str:
@@ -52,24 +66,24 @@ def container_name(pod: Object, wanted: str) -> str:
     raise status.bad_request(f"a container name must be specified for pod {name}, {choice}")
 
 
-def logs(pod: Object, node: Object | None, query: Query) -> Target | None:
+def logs(pod: Object, node: Object | None, query: Query, reach: str = "") -> Target | None:
     """Where to read logs; None while the pod has no node (the answer is then empty)."""
     check_log_options(pod["metadata"]["name"], query)
     container = container_name(pod, _first(query, "container"))
     if not pod["spec"].get("nodeName"):
         return None
     passed = {key: values[0] for key, values in query.items() if key != "container" and values and values[0]}
-    return _at(node, _path("containerLogs", pod, container), sorted(passed.items()))
+    return _at(node, reach, _path("containerLogs", pod, container), sorted(passed.items()))
 
 
-def streams(pod: Object, node: Object | None, subresource: str, query: Query) -> Target:
+def streams(pod: Object, node: Object | None, subresource: str, query: Query, reach: str = "") -> Target:
     """Where exec, attach and portforward go."""
     meta = pod["metadata"]
     if not pod["spec"].get("nodeName"):
         raise status.bad_request(f"pod {meta['name']} does not have a host assigned")
     if subresource == "portforward":
         ports = [("port", port) for port in query.get("ports", ())]
-        return _at(node, _path("portForward", pod), ports)
+        return _at(node, reach, _path("portForward", pod), ports)
     container = container_name(pod, _first(query, "container"))
     passed = [(theirs, "1") for ours, theirs in STREAMS if _first(query, ours) in _TRUE]
     if not passed:
@@ -78,7 +92,7 @@ def streams(pod: Object, node: Object | None, subresource: str, query: Query) ->
         if not query.get("command"):
             raise status.bad_request("you must specify at least one command")
         passed += [("command", word) for word in query["command"]]
-    return _at(node, _path(subresource, pod, container), passed)
+    return _at(node, reach, _path(subresource, pod, container), passed)
 
 
 def check_log_options(name: str, query: Query) -> None:
@@ -120,25 +134,53 @@ def _path(verb: str, pod: Object, container: str = "") -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def reached(node: Object, host: str) -> Object:
-    """The node as seen from here: `host` is where this server reaches it, if that is not what it says itself."""
-    if not host:
-        return node
-    addresses = [{"type": ADDRESS_TYPES[0], "address": host}]
-    return {**node, "status": {**(node.get("status") or {}), "addresses": addresses}}
-
-
-def _at(node: Object | None, path: str, query: Iterable[tuple[str, str]]) -> Target:
-    labels = ((node or {}).get("metadata") or {}).get("labels") or {}
-    if node is not None and labels.get(HOLLOW_LABEL) == "true":
-        text = f"node {node['metadata']['name']} is simulated: its pods have no logs and can run no commands"
+def _at(node: Object | None, reach: str, path: str, query: Iterable[tuple[str, str]]) -> Target:
+    """The endpoint of a node; `reach` is where this server finds it, if that is not what the node says itself."""
+    if node is None:
+        raise status.failure(500, "", "no preferred addresses found; known addresses: []")
+    meta: Mapping[str, Any] = node["metadata"]
+    if (meta.get("labels") or {}).get(HOLLOW_LABEL) == "true":
+        text = f"node {meta['name']} is simulated: its pods have no logs and can run no commands"
         raise status.failure(501, "NotImplemented", text)
-    report: Mapping[str, Any] = (node or {}).get("status") or {}
-    addresses = {entry["type"]: entry["address"] for entry in reversed(report.get("addresses") or ())}
+    report: Mapping[str, Any] = node.get("status") or {}
+    host = _host(meta["name"], reach or _reported(report))
+    text = urlencode(list(query))
+    return Target(
+        node=meta["name"],
+        host=host,
+        port=_port(meta["name"], report),
+        path=f"{path}?{text}" if text else path,
+        name=meta["name"] if reach else host.text,
+        is_trusted=bool(reach),
+    )
+
+
+def _reported(report: Mapping[str, Any]) -> str:
+    """The address that a node is known by, of the kind that is preferred."""
+    found = [(entry.get("type", ""), entry.get("address", "")) for entry in report.get("addresses") or ()]
+    addresses = dict(reversed(found))
     host = next((addresses[kind] for kind in ADDRESS_TYPES if kind in addresses), None)
     if host is None:
-        known = " ".join(f"{{{entry['type']} {entry['address']}}}" for entry in report.get("addresses") or ())
+        known = " ".join(f"{{{kind} {address}}}" for kind, address in found)
         raise status.failure(500, "", f"no preferred addresses found; known addresses: [{known}]")
+    return str(host)
+
+
+def _host(node: str, text: str) -> Host:
+    try:
+        return hosts.parse(text)
+    except Unusable as error:
+        raise refused(node, error) from error
+
+
+def _port(node: str, report: Mapping[str, Any]) -> int:
     endpoint = (report.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
-    text = urlencode(list(query))
-    return Target(host, int(endpoint.get("Port") or 10250), f"{path}?{text}" if text else path)
+    port = int(endpoint.get("Port") or 0)
+    if port > _MAX_PORT:
+        raise refused(node, Unusable(f"{port} is not a port"))
+    return port if port > 0 else KUBELET_PORT
+
+
+def refused(node: str, why: Unusable) -> status.ApiError:
+    """What the caller is told of a node that is not connected to."""
+    return status.bad_request(f"cannot connect to node {node}: {why}")

@@ -7,10 +7,13 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from flexlet.api import status
+from flexlet.apiserver.proxy import trust
+from flexlet.apiserver.proxy.hosts import IpAddress
 from flexlet.apiserver.proxy.target import Target
 
 SPDY: Final = "SPDY/3.1"
 _CONNECT_S: Final = 10.0
+_SWITCHING: Final = 101
 _HEAD: Final = 64 * 1024
 
 
@@ -25,11 +28,15 @@ class Bytes:
 
 
 @contextlib.asynccontextmanager
-async def spdy(where: Target, tls: ssl.SSLContext, protocols: tuple[str, ...]) -> AsyncIterator[Bytes]:
-    """Ask the node to speak SPDY; an ApiError says why it does not."""
+async def spdy(
+    where: Target, address: IpAddress, tls: ssl.SSLContext, protocols: tuple[str, ...]
+) -> AsyncIterator[Bytes]:
+    """Ask the node, at the address that was checked, to speak SPDY; an ApiError says why it does not."""
     try:
         async with asyncio.timeout(_CONNECT_S):
-            reader, writer = await asyncio.open_connection(where.host, where.port, ssl=tls, limit=_HEAD)
+            reader, writer = await asyncio.open_connection(
+                str(address), where.port, ssl=tls, server_hostname=where.name, limit=_HEAD
+            )
     except (OSError, TimeoutError) as error:
         raise unreachable(where, error) from error
     try:
@@ -45,7 +52,7 @@ async def spdy(where: Target, tls: ssl.SSLContext, protocols: tuple[str, ...]) -
 def _request(where: Target, protocols: tuple[str, ...]) -> bytes:
     lines = [
         f"POST {where.path} HTTP/1.1",
-        f"Host: {where.host}:{where.port}",
+        f"Host: {where.authority}",
         "Connection: Upgrade",
         f"Upgrade: {SPDY}",
         *(f"X-Stream-Protocol-Version: {protocol}" for protocol in protocols),
@@ -61,20 +68,33 @@ async def _head(reader: asyncio.StreamReader, where: Target) -> dict[str, str]:
         raw = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
         raise unreachable(where, error) from error
-    code = int(raw[0].split(" ")[1])
+    code = _code(raw[0])
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in raw[1:])}
-    if code == 101:
+    if code == _SWITCHING:
         return fields
-    size = min(int(fields.get("content-length") or 0), _HEAD)
-    text = (await reader.read(size)).decode(errors="replace").strip()
+    text = (await _body(reader, fields.get("content-length", ""))).decode(errors="replace").strip()
     if code == 404:
         raise status.failure(404, "NotFound", text or "the node does not know this container")
     reason = "BadRequest" if code == 400 else "InternalError"
     raise status.failure(code if code >= 400 else 500, reason, f"unable to upgrade connection: {text}")
 
 
+def _code(line: str) -> int:
+    """The code of a status line; 500 for what is none, since a node may say anything."""
+    word = [*line.split(" "), "", ""][1]
+    return int(word) if word.isascii() and word.isdecimal() and len(word) == 3 else 500
+
+
+async def _body(reader: asyncio.StreamReader, length: str) -> bytes:
+    size = min(int(length), _HEAD) if length.isascii() and length.isdecimal() and len(length) < 10 else 0
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_CONNECT_S):
+            return await reader.read(size)
+    return b""
+
+
 def unreachable(where: Target, error: BaseException) -> status.ApiError:
     """What the caller is told when the node cannot be reached."""
     verb = where.path.split("/")[1]
-    detail = f"error dialing node {where.host}:{where.port} for {verb}: {error}"
+    detail = f"error dialing node {where.authority} for {verb}: {trust.explained(error)}"
     return status.failure(500, "InternalError", f"Internal error occurred: {detail}")

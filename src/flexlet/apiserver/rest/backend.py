@@ -1,5 +1,7 @@
 """What every operation of the pipeline works with: store, kinds, admission, clock; and the View built on them."""
 
+import functools
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final, TypeAlias, cast
@@ -12,6 +14,7 @@ from flexlet.apiserver.contract.admission import Plugin
 from flexlet.apiserver.contract.kind import Kind, Object, object_key
 from flexlet.apiserver.contract.request import AdmissionRequest
 from flexlet.apiserver.rest.call import Call
+from flexlet.apiserver.rest.forms import Forms
 from flexlet.apiserver.rest.registry import Registry
 from flexlet.apiserver.store.store import Store
 
@@ -55,6 +58,7 @@ class Backend:
         self.plugins = tuple(plugins)
         self.clock = clock
         self.view = StoreView(store)
+        self.forms = Forms()
         self.created: dict[str, Created] = {}
         """By bucket: what else must exist before a creation is answered."""
         self.deleting: dict[str, Deleting] = {}
@@ -108,4 +112,10 @@ def admission_request(
 
 def rfc3339(now: float) -> str:
     """Seconds since the epoch as ``2026-01-31T23:59:59Z``."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+    return _second(math.floor(now))
+
+
+@functools.lru_cache(maxsize=64)
+def _second(second: int) -> str:
+    """One second's text; all writes of that second share it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))

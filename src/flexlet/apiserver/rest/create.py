@@ -58,7 +58,7 @@ async def _store(backend: Backend, call: Call, obj: Object) -> Answer:
             raise status.already_exists(kind.plural, kind.group, call.name)
         return Answer(finished.shown(kind, finished.encode(kind, obj, None)), 201, kind)
     try:
-        row = await backend.store.create(call.bucket, key, lambda revision: finished.encode(kind, obj, revision))
+        row = await backend.store.create(call.bucket, key, lambda revision: finished.storable(kind, obj, revision))
     except KeyExists:
         raise status.already_exists(kind.plural, kind.group, call.name) from None
     created = backend.created.get(call.bucket)

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from flexlet.api import gonumbers, schema
+from flexlet.api import gonumbers, schema, status
 from flexlet.apiserver.contract.kind import Kind, Object
 from flexlet.apiserver.store.rows import Row
 from flexlet.apiserver.store.splice import list_body, opening_of
@@ -33,6 +33,10 @@ METADATA_ORDER: Final = (
     "finalizers",
     "managedFields",
 )
+MAX_CUSTOM_BYTES: Final = 3 * 512 * 1024
+"""What etcd takes; custom resources are JSON there too."""
+MAX_BYTES: Final = 2 * MAX_CUSTOM_BYTES
+"""Built-in objects are protobuf in etcd, where upstream reckons with half the size of JSON."""
 _PLACED: Final = frozenset({"kind", "apiVersion", "metadata", "status"})
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -62,6 +66,14 @@ def encode(kind: Kind, obj: Object, revision: int | None) -> bytes:
         return _written(kind, kind.api_version, obj)
     stored = kind.strategy.to_storage({**obj, "kind": kind.kind, "apiVersion": kind.api_version})
     return _written(kind, stored["apiVersion"], stored)
+
+
+def storable(kind: Kind, obj: Object, revision: int) -> bytes:
+    """The object as it is stored, or the 500 that upstream has for one that etcd does not take."""
+    value = encode(kind, obj, revision)
+    if len(value) > (MAX_CUSTOM_BYTES if kind.custom else MAX_BYTES):
+        raise status.failure(500, message="etcdserver: request is too large")
+    return value
 
 
 def shown(kind: Kind, value: bytes) -> bytes:

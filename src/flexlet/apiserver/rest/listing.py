@@ -14,6 +14,7 @@ from flexlet.apiserver.rest.selection import Selection
 from flexlet.apiserver.store.errors import Compacted
 from flexlet.apiserver.store.rows import Row
 
+AT_ONCE: Final = 500
 FUTURE_WAIT_S: Final = 3.0
 EXPIRED_LIST: Final = "The resourceVersion for the provided list is too old."
 EXPIRED_PAGE: Final = (
@@ -41,12 +42,12 @@ async def list_rows(
     listoptions.check(options, watch=False)
     prefix = f"{namespace}/" if namespace else ""
     if options.continue_:
-        return _next_page(backend, kind, prefix, options, selection)
+        return await _next_page(backend, kind, prefix, options, selection)
     asked = await reach(backend, options.resource_version)
     if options.match == EXACT:
-        return _at(backend, kind, prefix, options, selection, asked)
+        return await _at(backend, kind, prefix, options, selection, asked)
     limit = 0 if options.resource_version == "0" else options.limit
-    return _page(backend, kind, prefix, selection, limit, paging.Token("", backend.store.revision))
+    return await _page(backend, kind, prefix, selection, limit, paging.Token("", backend.store.revision))
 
 
 def _asked(text: str) -> int:
@@ -79,23 +80,25 @@ def too_large(asked: int, current: int) -> status.ApiError:
     return status.failure(504, "Timeout", message, details)
 
 
-def _at(
+async def _at(
     backend: Backend, kind: Kind, prefix: str, options: ListOptions, selection: Selection, revision: int
 ) -> Rows:
     try:
-        return _page(backend, kind, prefix, selection, options.limit, paging.Token("", revision))
+        return await _page(backend, kind, prefix, selection, options.limit, paging.Token("", revision))
     except Compacted:
         raise status.failure(410, "Expired", EXPIRED_LIST) from None
 
 
-def _next_page(backend: Backend, kind: Kind, prefix: str, options: ListOptions, selection: Selection) -> Rows:
+async def _next_page(
+    backend: Backend, kind: Kind, prefix: str, options: ListOptions, selection: Selection
+) -> Rows:
     if options.resource_version not in {"", "0"}:
         raise status.bad_request("specifying resource version is not allowed when using continue")
     token = paging.read(options.continue_)
     if token.revision == paging.INCONSISTENT:
         token = paging.Token(token.after, backend.store.revision)
     try:
-        return _page(backend, kind, prefix, selection, options.limit, token)
+        return await _page(backend, kind, prefix, selection, options.limit, token)
     except Compacted:
         raise _expired(token) from None
 
@@ -106,7 +109,7 @@ def _expired(token: paging.Token) -> status.ApiError:
     return status.Gone(status.Status(metadata=metadata, message=EXPIRED_PAGE, reason="Expired", code=410))
 
 
-def _page(
+async def _page(
     backend: Backend, kind: Kind, prefix: str, selection: Selection, limit: int, token: paging.Token
 ) -> Rows:
     bucket = kind.storage_bucket
@@ -117,6 +120,8 @@ def _page(
         return _cut(kind, prefix, page.rows, page.revision, page.remaining)
     rows: list[Row] = []
     for index, row in enumerate(page.rows):
+        if index % AT_ONCE == AT_ONCE - 1:
+            await asyncio.sleep(0)  # the page is of one revision whatever is written meanwhile
         if selection.matches(row):
             rows.append(row)
         if len(rows) == limit > 0 and index + 1 < len(page.rows):

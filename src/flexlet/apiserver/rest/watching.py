@@ -6,9 +6,12 @@ matched and the version of the change.
 """
 
 import asyncio
+import contextlib
+import math
 import random
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from flexlet.api import status
 from flexlet.apiserver.contract.kind import Kind
@@ -49,33 +52,28 @@ class Stream:
         self._options = options
         self._selection = selection
         self._after = _asked(options.resource_version)
+        self._forms = backend.forms
 
-    async def batches(
-        self, alive: Callable[[], bool] = lambda: True
-    ) -> AsyncGenerator[Sequence[WatchEvent], None]:
-        """Batches of events as they come; an idle stream ends soon after nobody is there any more."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._timeout()
-        initial = self._initial() if self._wants_initial() else []
-        if initial:
-            yield initial
-        try:
-            watcher = self._watcher()
-        except Compacted as gone:
-            yield [_too_old(gone)]
-            return
-        marks = _Bookmarks(loop.time(), deadline) if self._options.allow_bookmarks else None
-        with watcher:
-            while alive() and loop.time() < deadline:
-                wake = min(deadline, loop.time() + LOOK_S, marks.due if marks else deadline)
-                events = await _within(watcher, wake)
-                if events is None:
-                    return
-                batch = [found for event in events if (found := self._seen(event)) is not None]
-                if marks is not None and marks.take(loop.time()):
-                    batch.append(self._bookmark(watcher.progress()))
-                if batch:
+    async def batches(self) -> AsyncGenerator[Sequence[WatchEvent], None]:
+        """Batches of events as they come."""
+        with self.open() as opened:
+            if batch := opened.take():
+                yield batch
+            while not opened.ended:
+                await opened.wait()
+                if batch := opened.take():
                     yield batch
+
+    def open(self) -> "OpenWatch":
+        """Begin: what exists is taken now, and what changes from now on is not missed."""
+        now = asyncio.get_running_loop().time()
+        deadline = now + self._timeout()
+        marks = _Bookmarks(now, deadline) if self._options.allow_bookmarks else None
+        initial = self._initial() if self._wants_initial() else []
+        try:
+            return OpenWatch(self, initial, self._watcher(), deadline, marks)
+        except Compacted as gone:
+            return OpenWatch(self, [*initial, _too_old(gone)], None, deadline, None)
 
     def _timeout(self) -> float:
         asked = self._options.timeout_seconds
@@ -94,7 +92,7 @@ class Stream:
         chosen = rows if self._selection.everything else filter(self._selection.matches, rows)
         events = [WatchEvent("ADDED", self._shown(row.value)) for row in chosen]
         if self._options.send_initial_events and self._options.allow_bookmarks:
-            events.append(self._bookmark(self._after, {INITIAL_EVENTS_END: "true"}))
+            events.append(self.bookmark(self._after, {INITIAL_EVENTS_END: "true"}))
         return events
 
     def _watcher(self) -> Watcher:
@@ -113,7 +111,7 @@ class Stream:
     def _matches(self, row: Row | None) -> bool:
         return row is not None and self._selection.matches(row)
 
-    def _seen(self, event: Event) -> WatchEvent | None:
+    def seen(self, event: Event) -> WatchEvent | None:
         """The event as this watch sees it."""
         if self._selection.everything:
             return WatchEvent(event.type, self._shown(event.row.value))
@@ -125,28 +123,115 @@ class Stream:
             return None
         if event.type == "DELETED":
             return WatchEvent("DELETED", self._shown(event.row.value))
-        value = finished.with_revision(self._kind, event.previous.value, event.row.revision)
-        return WatchEvent("DELETED", self._shown(value))
+        value = self._left(event.previous, event.row.revision)
+        return WatchEvent("DELETED", value)
 
     def _shown(self, value: bytes) -> bytes:
-        return finished.shown(self._kind, value)
+        if self._kind.storage_version:
+            return value
+        return self._forms.get(self._kind, value, 0, lambda: finished.shown(self._kind, value))
 
-    def _bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> WatchEvent:
+    def _left(self, last: Row, revision: int) -> bytes:
+        """The state that last matched, under the version of the change."""
+
+        def form() -> bytes:
+            return finished.shown(self._kind, finished.with_revision(self._kind, last.value, revision))
+
+        return self._forms.get(self._kind, last.value, revision, form)
+
+    def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> WatchEvent:
+        """A line that says how far the stream has come."""
         metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         return WatchEvent("BOOKMARK", finished.blank(self._kind, metadata))
 
 
-async def _within(watcher: Watcher, wake: float) -> Sequence[Event] | None:
-    """The next events, none if they do not come in time; None means the end."""
-    try:
-        async with asyncio.timeout_at(wake):
-            return await watcher.batch() or None
-    except TimeoutError:
-        return ()
-    except Overflow:
-        return None
+class OpenWatch:
+    """A watch under way: what its client has not taken yet; also a context manager."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        initial: list[WatchEvent],
+        watcher: Watcher | None,
+        deadline: float,
+        marks: "_Bookmarks | None",
+    ) -> None:
+        self._stream = stream
+        self._initial = deque(initial)
+        self._watcher = watcher
+        self._deadline = deadline
+        self._marks = marks
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._initial.clear()
+        if self._watcher is not None:
+            self._watcher.close()
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything was taken and nothing more will come."""
+        watcher = self._watcher
+        if watcher is None:
+            return not self._initial
+        if watcher.cut or self._loop.time() >= self._deadline:
+            return True
+        return watcher.ended and not watcher.queued and not self._initial
+
+    @property
+    def cut(self) -> bool:
+        """Whether the client was too slow."""
+        return self._watcher is not None and self._watcher.cut
+
+    @property
+    def wake(self) -> float:
+        """When to look again though nothing happens: a bookmark is due, or the end; the client may be gone."""
+        return min(self._deadline, self._loop.time() + LOOK_S, self._marks.due if self._marks else self._deadline)
+
+    def take(self, size_bytes: int | None = None) -> list[WatchEvent]:
+        """The next events, about so many bytes of them, and a bookmark when it is due and nothing is before it."""
+        if self._initial:
+            return self._first(size_bytes)
+        watcher = self._watcher
+        if watcher is None or watcher.cut:
+            return []
+        watcher.require()
+        seen = self._stream.seen
+        batch = [found for event in watcher.take(size_bytes) if (found := seen(event)) is not None]
+        if self._marks is not None and not watcher.queued and self._marks.take(self._loop.time()):
+            batch.append(self._stream.bookmark(watcher.progress()))
+        return batch
+
+    def _first(self, size_bytes: int | None) -> list[WatchEvent]:
+        batch: list[WatchEvent] = []
+        left = math.inf if size_bytes is None else size_bytes
+        while self._initial and left > 0:
+            batch.append(self._initial.popleft())
+            left -= len(batch[-1].value)
+        return batch
+
+    def deliver_to(self, sink: Callable[[], None]) -> None:
+        """Call `sink` when there is something to take, or the end has come."""
+        if self._watcher is not None:
+            self._watcher.deliver_to(sink)
+
+    def cut_off(self, why: str) -> None:
+        """Give up a client that does not read."""
+        if self._watcher is not None:
+            self._watcher.cut_off(why)
+
+    async def wait(self) -> None:
+        """Wait for events, for the next bookmark or for the end."""
+        if self._watcher is None or self._initial:
+            return
+        with contextlib.suppress(TimeoutError, Overflow):
+            async with asyncio.timeout_at(self.wake):
+                await self._watcher.ready()
 
 
 class _Bookmarks:

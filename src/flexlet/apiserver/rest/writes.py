@@ -15,8 +15,10 @@ async def replace(backend: Backend, call: Call, row: Row, obj: Object, old: Obje
         return Answer(finished.shown(kind, row.value), 200, kind)
     if call.options.dry_run:
         return Answer(finished.shown(kind, finished.encode(kind, obj, row.revision)), 200, kind)
+    ends = "deletionTimestamp" in obj["metadata"]  # such a write is taken on a full disk as well
+    encode = finished.encode if ends else finished.storable
     stored = await backend.store.update(
-        call.bucket, call.key, row.revision, lambda revision: finished.encode(kind, obj, revision)
+        call.bucket, call.key, row.revision, lambda revision: encode(kind, obj, revision), ends=ends
     )
     return Answer(finished.shown(kind, stored.value), 200, kind)
 

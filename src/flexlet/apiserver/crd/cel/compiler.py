@@ -30,13 +30,32 @@ _TYPES: Final = {name: Type(name) for _, name in TYPES}
 MACROS: Final = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 
 
+MAX_SIZE: Final = 100_000
+_TOO_DEEP: Final = "expression recursion limit exceeded"
+
+
 class Compiled:
     """A program and the variables it uses."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > MAX_SIZE:
+            size = f"size: {len(text)}, limit {MAX_SIZE}"
+            raise WrongExpression(f"expression code point size exceeds limit: {size}")
         compiler = _Compiler()
-        self.evaluate = compiler.program(parse(text), frozenset({"self", "oldSelf"}))
+        try:
+            self._program = compiler.program(parse(text), frozenset({"self", "oldSelf"}))
+        except RecursionError:  # a long chain of operators is a deep tree
+            raise WrongExpression(_TOO_DEEP) from None
         self.uses_old = "oldSelf" in compiler.used
+
+    def evaluate(self, scope: Scope) -> Any:
+        """The value of the expression; whatever its functions stumble over is an error of the rule."""
+        try:
+            return self._program(scope)
+        except RecursionError:
+            raise CelError(_TOO_DEEP) from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise CelError(NO_OVERLOAD) from None
 
 
 class _Compiler:
@@ -102,8 +121,7 @@ class _Compiler:
         if name == "has":
             return self._has(args, known)
         if name in BINARY:
-            operator, left, right = BINARY[name], self.program(args[0], known), self.program(args[1], known)
-            return lambda scope: operator(left(scope), right(scope))
+            return _operation(name, self.program(args[0], known), self.program(args[1], known))
         if name in {"!", "negate"}:
             inner, change = self.program(args[0], known), _inverted if name == "!" else negate
             return lambda scope: change(inner(scope))
@@ -119,9 +137,13 @@ class _Compiler:
 
         def apply(scope: Scope) -> Any:
             try:
-                return function(*(program(scope) for program in programs))
+                values = [program(scope) for program in programs]
+                scope.spend_for_call(name, values)
+                result = function(*values)
             except (TypeError, AttributeError, OverflowError):
                 raise CelError(NO_OVERLOAD) from None
+            scope.spend_for_size(result)
+            return result
 
         return apply
 
@@ -189,6 +211,18 @@ def _logical(left: Program, right: Program, *, decided: bool) -> Program:
         if fault is not None:
             raise fault
         return not decided
+
+    return evaluate
+
+
+def _operation(name: str, left: Program, right: Program) -> Program:
+    """An operator; comparing or joining what is long costs steps."""
+    operator = BINARY[name]
+
+    def evaluate(scope: Scope) -> Any:
+        first, second = left(scope), right(scope)
+        scope.spend_for_call(name, [first, second])
+        return operator(first, second)
 
     return evaluate
 

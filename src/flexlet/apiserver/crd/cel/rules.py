@@ -16,7 +16,7 @@ from flexlet.api.fielderrors import FieldError
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.crd.cel.compiler import Compiled
 from flexlet.apiserver.crd.cel.paths import normalized
-from flexlet.apiserver.crd.cel.scope import Scope
+from flexlet.apiserver.crd.cel.scope import RULE_STEPS, Budget, Scope
 from flexlet.apiserver.crd.cel.syntax import Unsupported, WrongExpression
 from flexlet.apiserver.crd.cel.values import NO_OVERLOAD, CelError, Optional, of_schema
 from flexlet.apiserver.crd.findings import NOWHERE, duplicate, invalid
@@ -24,6 +24,9 @@ from flexlet.apiserver.crd.node import Node, Rule
 from flexlet.apiserver.crd.ratchet import NOTHING, Items, unchanged
 
 MAX_MESSAGE: Final = 5 * 1024
+OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -31,6 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     errors: list[FieldError]
     warnings: list[str]
+    budget: Budget = msgspec.field(default_factory=Budget)
 
 
 class _Prepared(msgspec.Struct, frozen=True):
@@ -177,15 +181,20 @@ def _ask(place: _Place, value: Any, old: Any, path: str, trace: _Trace, outcome:
         rule = prepared.rule
         if prepared.program.uses_old and not before.present and not rule.optional_old_self:
             continue
+        if outcome.budget.is_spent():
+            return
         variables = {"self": me, "oldSelf": before if rule.optional_old_self else before.value}
+        scope = Scope(variables, outcome.budget)
         try:
-            held = prepared.program.evaluate(Scope(variables))
+            scope.spend(RULE_STEPS)
+            held = prepared.program.evaluate(scope)
         except CelError as fault:
-            outcome.errors.append(invalid(field, kind, _failure(str(fault), rule)))
+            detail = OUT_OF_BUDGET if outcome.budget.is_spent() else _failure(str(fault), rule)
+            outcome.errors.append(invalid(field, kind, detail))
             continue
         if held is True:
             continue
-        error = _broken(prepared, variables, value, kind, path)
+        error = _broken(prepared, variables, value, kind, path, outcome.budget)
         if not prepared.program.uses_old and trace.is_unchanged():
             outcome.warnings.append(str(error))
         else:
@@ -204,10 +213,12 @@ def _failure(fault: str, rule: Rule) -> str:
     return f"{fault} evaluating rule: {shown}"
 
 
-def _broken(prepared: _Prepared, variables: dict[str, Any], value: Any, kind: str, path: str) -> FieldError:
+def _broken(
+    prepared: _Prepared, variables: dict[str, Any], value: Any, kind: str, path: str, budget: Budget
+) -> FieldError:
     rule = prepared.rule
     field = ".".join(part for part in (path, prepared.path) if part) or NOWHERE
-    detail = _message(prepared, variables) or rule.message.strip() or f"failed rule: {rule.rule.strip()}"
+    detail = _message(prepared, variables, budget) or rule.message.strip() or f"failed rule: {rule.rule.strip()}"
     if rule.reason == fielderrors.FORBIDDEN:
         return fielderrors.forbidden(field, detail)
     if rule.reason == fielderrors.REQUIRED:
@@ -220,12 +231,12 @@ def _broken(prepared: _Prepared, variables: dict[str, Any], value: Any, kind: st
     return invalid(field, value, detail)
 
 
-def _message(prepared: _Prepared, variables: dict[str, Any]) -> str:
+def _message(prepared: _Prepared, variables: dict[str, Any], budget: Budget) -> str:
     """What the rule's own message expression says; nothing if it fails."""
     if prepared.message is None:
         return ""
     try:
-        text = prepared.message.evaluate(Scope(variables))
+        text = prepared.message.evaluate(Scope(variables, budget))
     except CelError:
         return ""
     if not isinstance(text, str):

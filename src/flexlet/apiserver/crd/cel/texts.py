@@ -1,5 +1,6 @@
 """CEL's functions on texts."""
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,6 +9,7 @@ from flexlet.api import regexps
 from flexlet.apiserver.crd.cel.conversions import to_double, to_int, to_string, typed
 from flexlet.apiserver.crd.cel.values import CelError
 
+MAX_PRECISION: Final = 999
 _DIRECTIVE: Final = re.compile(r"%(?:\.(\d+))?([sdf%])")
 
 
@@ -18,20 +20,27 @@ def of_text(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def matches(text: str, pattern: str) -> bool:
     """Whether a text matches a pattern somewhere."""
+    found = _pattern(pattern)
     try:
-        found = regexps.compiled(typed(pattern, str))
-    except regexps.WrongPattern as fault:
+        return found.search(text)
+    except regexps.PatternTooCostly as fault:
         raise CelError(fault.message) from None
-    if found is None:
-        raise CelError(f"pattern `{pattern}` cannot be matched here")
-    return found.search(text) is not None
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """All parts of a text that match."""
-    found = regexps.compiled(typed(pattern, str))
-    every = [match[0] for match in found.finditer(text)] if found is not None else []
-    return every if limit < 0 else every[:limit]
+    found = _pattern(pattern).find(text)
+    try:
+        return list(found if limit < 0 else itertools.islice(found, limit))
+    except regexps.PatternTooCostly as fault:
+        raise CelError(fault.message) from None
+
+
+def _pattern(pattern: str) -> regexps.Pattern:
+    try:
+        return regexps.compiled(typed(pattern, str))
+    except regexps.WrongPattern as fault:
+        raise CelError(fault.message) from None
 
 
 def find_first(text: str, pattern: str) -> str:
@@ -72,6 +81,8 @@ def formatted(template: str, args: Any) -> str:
         if found[0] == "%%":
             return "%"
         value = next(values, None)
+        if len(found[1] or "") > 3:
+            raise CelError(f"precision must be less than or equal to {MAX_PRECISION}")
         if found[2] == "f":
             return f"{to_double(value):.{found[1] or 6}f}"
         return str(to_int(value)) if found[2] == "d" else to_string(value)

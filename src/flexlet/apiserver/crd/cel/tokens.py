@@ -1,6 +1,7 @@
 """The words of CEL: names, numbers, texts, signs."""
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -57,8 +58,13 @@ def _name(text: str) -> Token:
     return Token("literal", text, WORDS[text]) if text in WORDS else Token("name", text.strip("`"))
 
 
+_MAX_DIGITS: Final = 20
+
+
 def _number(text: str) -> float:
     plain = text.rstrip("uU")
+    if plain.isdigit() and len(plain.lstrip("0")) > _MAX_DIGITS:
+        raise WrongExpression("Syntax error: invalid int literal")
     if plain[:2] in {"0x", "0X"}:
         return int(plain, 16)
     return float(plain) if any(letter in plain for letter in ".eE") else int(plain)
@@ -86,7 +92,10 @@ def _end_of_text(text: str, at: int, quote: str, *, raw: bool) -> int:
 def _unescaped(found: re.Match[str]) -> str:
     code = found[1]
     if code[0] in "uUxX" and len(code) > 1:
-        return chr(int(code[1:], 16))
+        point = int(code[1:], 16)
+        if point > sys.maxunicode or 0xD800 <= point < 0xE000:
+            raise WrongExpression(f"Syntax error: invalid unicode code point \\{code}")
+        return chr(point)
     if code[0].isdigit() and len(code) == 3:
         return chr(int(code, 8))
     if code in _LETTERS:

@@ -8,6 +8,7 @@ order. Follows ``apiserver/pkg/cel/common/valuesunstructured.go``.
 import base64
 import binascii
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -28,7 +29,8 @@ _UNITS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_DURATION: Final = re.compile(r"([-+]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)", re.ASCII)
+_MAX_NANOS: Final = 2.0**63
+_DURATION: Final = re.compile(r"([-+]?)((?:(?:\d++(?:\.\d*+)?+|\.\d++)(?:ns|us|µs|μs|ms|s|m|h))+|0)", re.ASCII)
 _PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 
 
@@ -120,7 +122,10 @@ def duration(text: str) -> Duration:
     found = _DURATION.fullmatch(text)
     if found is None:
         raise CelError(f'time: invalid duration "{text}"')
-    nanos = sum(round(float(number) * _UNITS[unit]) for number, unit in _PART.findall(found[2]))
+    amounts = [float(number) * _UNITS[unit] for number, unit in _PART.findall(found[2])]
+    if not sum(amounts) < _MAX_NANOS:  # infinity too
+        raise CelError(f'time: invalid duration "{text}"')
+    nanos = sum(map(round, amounts))
     return Duration(-nanos if found[1] == "-" else nanos)
 
 
@@ -141,16 +146,27 @@ def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     if len(left) != len(right):
         return False
     if isinstance(left, MapList):
-        return all(
-            any(_same_key(left.keys, item, other) and equal(item, other) for other in right) for item in left
-        )
+        among = _by_key(left.keys, right)
+        return all(any(equal(item, other) for other in among(item)) for item in left)
     if isinstance(left, SetList):
-        return all(contains(right, item) for item in left) and all(contains(left, item) for item in right)
+        try:
+            return {_mark(item) for item in left} == {_mark(item) for item in right}
+        except TypeError:  # a set of maps or lists
+            return all(contains(right, item) for item in left) and all(contains(left, item) for item in right)
     return all(map(equal, left, right))
 
 
-def _same_key(keys: tuple[str, ...], item: Any, other: Any) -> bool:
-    return all(equal(item.get(key), other.get(key)) for key in keys)
+def _by_key(keys: tuple[str, ...], items: list[Any]) -> Callable[[Any], list[Any]]:
+    """Finds those of the items that have the same key as another: in one step, however many there are."""
+    found: dict[Any, list[Any]] = {}
+    for item in items:
+        found.setdefault(tuple(_mark(item.get(key)) for key in keys), []).append(item)
+    return lambda other: found.get(tuple(_mark(other.get(key)) for key in keys), [])
+
+
+def _mark(scalar: Any) -> Any:
+    """A scalar as the key of a dict: numbers are equal by value, but true is not 1."""
+    return isinstance(scalar, bool), scalar
 
 
 def contains(members: list[Any], value: Any) -> bool:
