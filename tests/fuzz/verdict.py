@@ -8,6 +8,7 @@ from tests.fuzz.corpus import Request
 from tests.fuzz.wire import Answer
 
 EXPECTED_FAULTS = (
+    (500, r"etcdserver: request is too large"),
     (500, r"resourceVersion should not be set on objects to be created"),
     (500, r"resourceVersion: Invalid value: .*"),
     (500, r"map: map\[.*\] does not contain declared merge key: \w+"),

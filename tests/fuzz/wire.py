@@ -10,7 +10,8 @@ from tests.fuzz.corpus import Request
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.kubeconfig import Credentials
 
-ANSWER_S = 20
+http.client._MAXHEADERS = 1000  # type: ignore[attr-defined]
+ANSWER_S = 60
 STREAM_S = 0.2
 
 
