@@ -1,11 +1,19 @@
 """What a node in a virtual machine is told, and when it counts as there."""
 
+import asyncio
 import json
 import shlex
+import time
+from pathlib import Path
 
 from tests.engine.fakes import FakeClock, FakeCluster
 
+from flexlet.adapters.nodeserver import tls
+from flexlet.apiserver.auth import certificates
+from flexlet.apiserver.server import Settings
 from flexlet.apps import vmnode
+from flexlet.apps.up import Here, Hollow, Vm, reaching
+from flexlet.core.lab.spec import MachineSpec
 
 
 def test_the_guest_finds_its_command_and_its_files() -> None:
@@ -53,3 +61,27 @@ async def test_a_node_is_there_when_it_says_so_after_now() -> None:
     slow = Slow(clock.time)
     await vmnode.ready(cluster, "n", slow)
     assert len(slow.slept) == 4
+
+
+async def test_an_endpoint_is_waited_for_until_it_has_its_certificate() -> None:
+    """It closes handshakes before; after some time the wait is over anyhow."""
+    clock = FakeClock(0.0)
+    await vmnode.serves(vmnode.free_port(), clock)
+    assert clock.monotonic() >= vmnode._SERVES_S
+    pair = certificates.new_authority("n", time.time())
+    context = tls.serving_context(pair.certificate_pem, pair.key_pem)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    async with server:
+        since = clock.monotonic()
+        await vmnode.serves(server.sockets[0].getsockname()[1], clock)
+        assert clock.monotonic() == since
+
+
+def test_real_nodes_are_on_this_host() -> None:
+    """Hollow ones are nowhere; what the operator says of further nodes is kept."""
+    settings = Settings(data=Path("x"), node_hosts={"second": "192.0.2.1"})
+    assert reaching(settings, Hollow()) == settings
+    in_vm = reaching(settings, Vm(MachineSpec("vm")))
+    assert in_vm.node_hosts == {"vm": "127.0.0.1", "second": "192.0.2.1"}
+    assert in_vm.names == (vmnode.HOST_SEEN_FROM_GUEST,)
+    assert reaching(settings, Here("Me")).node_hosts == {"me": "127.0.0.1", "second": "192.0.2.1"}

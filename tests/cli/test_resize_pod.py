@@ -77,7 +77,7 @@ def test_what_the_node_defers_is_refused_with_its_words(web: Api, flexlet: Comma
 
 def test_who_waits_for_a_deferred_resize_may_get_it(web: Api, flexlet: Command) -> None:
     pod(web, "other", {"requests": {"cpu": "6"}})
-    leaving = threading.Timer(0.5, lambda: web.delete(PODS, "other", "default"))
+    leaving = threading.Timer(3, lambda: web.delete(PODS, "other", "default"))
     leaving.start()
     code, _, talk = flexlet("resize", "pod", "web", "--cpu", "3", "--deadline", "30")
     leaving.join()

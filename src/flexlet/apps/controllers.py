@@ -20,6 +20,7 @@ from flexlet.core.controllers.job.decider import JobDecider
 from flexlet.core.controllers.nodelifecycle.decider import NodeLifecycleDecider
 from flexlet.core.controllers.podgc import PodGcDecider
 from flexlet.core.controllers.replicaset.decider import ReplicaSetDecider
+from flexlet.core.faults import Faults
 from flexlet.core.gates import Gates
 from flexlet.core.scheduling.decider import SchedulerDecider
 from flexlet.core.views import budget, daemonset, deployment, job, lease, node, objects, pod, replicaset
@@ -58,7 +59,8 @@ class Part(Protocol):
 class Wiring:
     """Feeds by resource, made when the first loop asks for them."""
 
-    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock, faults: Faults | None = None) -> None:
+        self.faults = faults or Faults()
         self._cluster = cluster
         self._clock = clock
         self._recorder = Recorder(cluster, clock)
@@ -75,6 +77,7 @@ class Wiring:
             shared=[self._fanout(ref) for ref in follows],
             pace_s=pace_s,
             open_feed=self._feed,
+            faults=self.faults,
         )
         self._loops.append(loop)
         return loop
@@ -89,7 +92,9 @@ class Wiring:
         return self._fanouts[ref]
 
     def _feed(self, ref: Triple) -> Feed:
-        return Feed(self._cluster, self._clock, Ref(*ref), viewer=VIEWERS.get(ref, objects.view))
+        return Feed(
+            self._cluster, self._clock, Ref(*ref), viewer=VIEWERS.get(ref, objects.view), faults=self.faults
+        )
 
 
 def workload_loops(cluster: Cluster, clock: Clock, kinds: Iterable[Kind] | None = None) -> list[Part]:

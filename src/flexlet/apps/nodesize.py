@@ -65,7 +65,7 @@ def add_nodesizes(
         follows = (*FOLLOWS, refs.NAMESPACES)
         wiring.add(AutoscalerDecider(chosen.scaling), follows)
     return [
-        MachineKeeper(decider, opening or open_qmp, clock, loop.wake),
+        MachineKeeper(decider, opening or open_qmp, clock, loop.wake, wiring.faults),
         Configurations(decider, cluster, clock, loop.wake),
     ]
 

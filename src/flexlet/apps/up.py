@@ -15,8 +15,10 @@ import msgspec
 
 from flexlet import __version__
 from flexlet.adapters.sim.launcher import SimLaunchers
+from flexlet.apiserver.auth.files import write_private
 from flexlet.apiserver.auth.kubeconfig import write_kubeconfig
 from flexlet.apiserver.joining import allow, node_kubeconfig
+from flexlet.apiserver.proxy.target import KUBELET_PORT
 from flexlet.apiserver.server import ApiServer, Settings, serving
 from flexlet.apps import nodesize, vmnode, vms
 from flexlet.apps.controllers import Wiring, add_workloads
@@ -107,7 +109,7 @@ async def cluster(
     async with serving(reaching(settings, nodes), clock) as server:
         write_kubeconfig(kubeconfig, server.kubeconfig())
         async with asyncio.TaskGroup() as group:
-            wiring = Wiring(server.cluster, clock)
+            wiring = Wiring(server.cluster, clock, server.faults)
             add_workloads(wiring, server.rest.registry.kinds())
             if isinstance(nodes, Hollow) and nodes.count:
                 wiring.add(_fleet(nodes, settings), (refs.NODES, refs.PODS), pace_s=0.0)
@@ -123,11 +125,18 @@ async def cluster(
 
 
 def reaching(settings: Settings, nodes: Nodes) -> Settings:
-    """A node in a VM sees this host under an address of its own, and this host sees the node on its loopback."""
-    if not isinstance(nodes, Vm):
-        return settings
-    names = (*settings.names, vmnode.HOST_SEEN_FROM_GUEST)
-    return msgspec.structs.replace(settings, names=names, node_hosts={nodes.spec.name: "127.0.0.1"})
+    """Real nodes are on this host: on its loopback. One in a VM sees this host under an address of its own."""
+    match nodes:
+        case Hollow():
+            return settings
+        case Vm():
+            name, names = nodes.spec.name, (*settings.names, vmnode.HOST_SEEN_FROM_GUEST)
+        case Here():
+            from flexlet.apps.agent.options import node_name
+
+            name, names = node_name(nodes.name), settings.names
+    hosts = {name: vmnode.LOOPBACK, **settings.node_hosts}
+    return msgspec.structs.replace(settings, names=names, node_hosts=hosts)
 
 
 def _sizing(nodes: Nodes) -> nodesize.Options:
@@ -185,7 +194,7 @@ async def _vm(
         name,
         node_kubeconfig(server, name, url),
         server.pki.ca_pem.encode(),
-        vmnode.kubelet_configuration(port),
+        vmnode.kubelet_configuration(port, vmnode.CERTIFIED),
         vm.gates,
         vm.resize,
     )
@@ -195,6 +204,7 @@ async def _vm(
         if machine is not None:
             progress(f"waiting for node {name}")
             await unless(stop, vmnode.ready(server.cluster, name, clock))
+            await unless(stop, vmnode.serves(port, clock))
         yield machine
 
 
@@ -220,6 +230,7 @@ async def _here(server: ApiServer, here: Here, clock: Clock) -> AsyncIterator[No
 
     options = AgentOptions(
         kubeconfig=server.settings.data / "node.kubeconfig",
+        config=_configuration(server),
         node_name=here.name,
         feature_gates=parse_switches(here.gates),
         node_resize_config=here.resize,
@@ -228,6 +239,16 @@ async def _here(server: ApiServer, here: Here, clock: Clock) -> AsyncIterator[No
     write_kubeconfig(options.kubeconfig, node_kubeconfig(server, options.name, server.url).decode())
     async with agent(options, clock) as tasks:
         await vmnode.ready(server.cluster, options.name, clock)
+        await vmnode.serves(KUBELET_PORT, clock)
         yield
         for task in tasks:
             task.cancel()
+
+
+def _configuration(server: ApiServer) -> Path:
+    """The node's KubeletConfiguration: it knows this server by its authority, and is known by its certificate."""
+    data = server.settings.data
+    authority, config = data / "node-ca.crt", data / "node.config.yaml"
+    write_private(authority, server.pki.ca_pem.encode())
+    write_private(config, msgspec.json.encode(vmnode.known_by(authority) | vmnode.CERTIFIED))
+    return config

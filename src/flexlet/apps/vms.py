@@ -41,7 +41,7 @@ def add_vms(wiring: Wiring, clock: Clock, options: Options, links: GuestLinks) -
     """Wire up the controller; what is returned runs beside the parts of the wiring."""
     decider = VmDecider(options.settings, options.tally)
     loop = wiring.add(decider, FOLLOWS, pace_s=0.0)
-    return [LinkKeeper(decider, links, clock, loop.wake)]
+    return [LinkKeeper(decider, links, clock, loop.wake, wiring.faults)]
 
 
 def adding(clock: Clock, options: Options, links: GuestLinks) -> Callable[[Wiring], list[Part]]:

@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from flexlet.adapters import yamldepth
+
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _SPACE: Final = re.compile(r"\s*")
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
@@ -90,6 +92,7 @@ def _is_void(line: str) -> bool:
 
 def _yaml_document(part: str, first_line: int) -> tuple[Any, str]:
     try:
+        yamldepth.require(part)
         return yaml.load(part, _Loader), ""  # noqa: S506 a safe loader, with fewer tags than yaml.safe_load
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

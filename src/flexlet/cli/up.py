@@ -3,14 +3,13 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from flexlet.cli import address
 from flexlet.cli.announce import announce
+from flexlet.cli.apioptions import api_options, api_settings
 from flexlet.cli.output import say
-from flexlet.core import gates
 from flexlet.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,13 +37,13 @@ def default_data() -> Path:
 @click.option("--max-cpus", type=click.IntRange(1), default=8, show_default=True, help="What a VM can grow to.")
 @click.option("--max-memory", default="16Gi", show_default=True, help="What a VM can grow to.")
 @click.option("--vms", "has_vms", is_flag=True, help="Let a VM bring along what virtual machines in it need.")
-@click.option("--feature-gates", default="", metavar="A=true,B=false", help="Switch features on or off.")
 @click.option(
     "--node-resize-config",
     "resize",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A NodeResizeConfiguration file for the node: how it follows its machine.",
 )
+@api_options
 def up(
     data: Path | None,
     node: str,
@@ -55,13 +54,13 @@ def up(
     max_cpus: int,
     max_memory: str,
     has_vms: bool,
-    feature_gates: str,
     resize: Path | None,
+    **options: Any,
 ) -> None:
     """Start a cluster: API server, scheduler, controllers and nodes; Ctrl-C stops it."""
     from flexlet.adapters.clock import SystemClock
     from flexlet.api.quantity import Quantity
-    from flexlet.apiserver.server import ApiServer, Settings
+    from flexlet.apiserver.server import ApiServer
     from flexlet.apps.eventloop import new_loop
     from flexlet.apps.up import up as run
 
@@ -72,11 +71,10 @@ def up(
         max_memory=Quantity.parse(max_memory).value,
         has_vms=has_vms,
     )
-    nodes, words = _nodes(node, size, Following(feature_gates, resize))
+    nodes, words = _nodes(node, size, Following(options["feature_gates"], resize))
     data = data or default_data()
     kubeconfig = kubeconfig or data / "kubeconfig"
-    host, port = address.parse(listen)
-    settings = Settings(data=data, host=host, port=port, gates=gates.parse(feature_gates))
+    settings = api_settings(data, listen, options)
 
     def ready(server: ApiServer) -> None:
         announce(f"flexlet is up at {server.url} with {words}", f"export KUBECONFIG={kubeconfig}")

@@ -26,6 +26,11 @@ class MemoryCheckpoints:
         """Replace it."""
         self.files[name] = data
 
+    async def set_aside(self, name: str) -> str:
+        """Keep it under another name."""
+        self.files[f"{name}.bad"] = self.files.pop(name)
+        return self.path(f"{name}.bad")
+
 
 class MemoryLedger:
     """`flexlet.ports.hostledger.HostLedger` of a host in one process."""

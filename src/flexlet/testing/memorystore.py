@@ -7,7 +7,7 @@ from typing import Any
 from flexlet.apiserver.store.database import Database
 from flexlet.apiserver.store.replay import Loaded
 from flexlet.apiserver.store.store import Options, Store
-from flexlet.apiserver.store.writer import Compaction, Reports, Writer
+from flexlet.apiserver.store.writer import Compaction, Job, Reports, Writer
 from flexlet.apiserver.store.writes import Write
 
 _FOR_EVER = Options(history_events=10_000_000, history_seconds=float("inf"))
@@ -41,7 +41,7 @@ class _Writer(Writer):
     def start(self) -> None:
         """There is no thread."""
 
-    def put(self, item: Write | Compaction) -> None:
+    def put(self, item: Write | Compaction | Job) -> None:
         """Have it written."""
         if isinstance(item, Write):
             self._answer_soon(self._reports.committed, [item], 0.0)

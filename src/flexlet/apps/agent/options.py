@@ -47,12 +47,17 @@ class AgentOptions(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The node's name: as told, else the host's own, as the kubelet spells it."""
-        return (self.node_name or socket.gethostname()).lower()
+        return node_name(self.node_name)
 
     @property
     def journal(self) -> Path:
         """Where the agent writes down what it does."""
         return self.root / "journal" / "agent.jsonl"
+
+
+def node_name(told: str) -> str:
+    """A node's name: as told, else the host's own, as the kubelet spells it."""
+    return (told or socket.gethostname()).lower()
 
 
 def configuration(options: AgentOptions) -> KubeletConfiguration:
