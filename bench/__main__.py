@@ -1,7 +1,8 @@
 """``python -m bench [-o json] [name...]``: run benches and print one table, or a list for programs.
 
 A bench is a module of this package with a function ``run() -> list[tuple[str, float, str]]``: label, figure, unit.
-Figures are for comparing on one machine; nothing fails because of them.
+Figures are for comparing on one machine; nothing fails because of them. A bench that fails is told about, the
+others run all the same, and the exit status says that there was one.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import importlib
 import json
 import pkgutil
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +48,26 @@ def main() -> None:
     unknown = [name for name in given.names if name not in known]
     if unknown:
         parser.error(f"no bench called {', '.join(unknown)}; there are {', '.join(known)}")
-    rows = [(name, *figure) for name in given.names or known for figure in _told(name)]
+    failed: list[str] = []
+    rows = [(name, *figure) for name in given.names or known for figure in _told(name, failed)]
     if given.output == "json":
         keys = ("bench", "what", "figure", "unit")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
     else:
         _show(rows)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
-def _told(name: str) -> list[Figure]:
+def _told(name: str, failed: list[str]) -> list[Figure]:
+    """The figures of one bench; what goes wrong in it does not cost the others theirs."""
     print(f"running {name} ...", file=sys.stderr)
-    return run(name)
+    try:
+        return run(name)
+    except Exception:  # noqa: BLE001  whatever it is, the other benches have nothing to do with it
+        traceback.print_exc()
+        failed.append(name)
+        return []
 
 
 def _show(rows: list[tuple[str, str, float, str]]) -> None:

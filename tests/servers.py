@@ -20,6 +20,7 @@ class Running(NamedTuple):
     kubeconfig: Path
     data: Path
     log: Path
+    pid: int = 0
 
     def tracebacks(self) -> list[str]:
         """The lines of the log that no request may ever cause."""
@@ -42,7 +43,7 @@ def flexlet(directory: Path, *command: str) -> Iterator[Running]:
             line = process.stdout.readline()
             assert " at https://" in line, f"flexlet {command[0]} did not start: {log.read_text()}"
             url = line.partition(" at ")[2].split()[0].rstrip(";")
-            running = Running(url, kubeconfig, data, log)
+            running = Running(url, kubeconfig, data, log, process.pid)
             yield running
             assert process.poll() is None, f"flexlet {command[0]} ended by itself: {log.read_text()}"
         finally:

@@ -52,7 +52,9 @@ def steps(page: str) -> Iterator[Step]:
             yield Step(command, tuple(line for line in rest if line not in more))
 
 
-def run(wanted: Iterable[Step], directory: Path, environment: Mapping[str, str]) -> list[Ended]:
+def run(
+    wanted: Iterable[Step], directory: Path, environment: Mapping[str, str], patience_s: float = PATIENCE_S
+) -> list[Ended]:
     """Run commands one after the other in one shell; each with what it printed on either stream."""
     listed = list(wanted)
     script = "".join(f"{step.command}\nprintf '\\n{_MARK} %d\\n' $?\n" for step in listed)
@@ -64,7 +66,7 @@ def run(wanted: Iterable[Step], directory: Path, environment: Mapping[str, str])
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=patience_s,
         check=False,
     )
     pieces = _END.split(done.stdout)

@@ -32,6 +32,7 @@ def test_every_program_is_known() -> None:
     assert len(pages.blocks(CLIENTS, "python")) == len(PRINTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", pages.blocks(CLIENTS, "python"), ids=lambda text: text.splitlines()[0])
 def test_programs_run(program: str, cluster: Running, tmp_path: Path) -> None:
     environment = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig)}

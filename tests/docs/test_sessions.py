@@ -1,7 +1,9 @@
 """What pages tell people to type is typed, and prints what the pages show."""
 
 import os
+import re
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,19 +14,21 @@ from tests.cluster import kubectl as real
 from tests.docs import console, pages
 from tests.docs.console import Step
 
+from flexlet.adapters import image
+
 STARTED_HERE = ("git clone", "make up", "flexlet up", "flexlet server")
 """Commands that the tests do not type: they start the cluster themselves."""
 ON_A_MACHINE = (
     "make demo",
     "flexlet agent",
-    *(f"flexlet lab {verb}" for verb in ("create", "plug n1", "unplug n1", "exec", "list", "delete")),
+    *(f"flexlet lab {verb}" for verb in ("create", "plug n1", "unplug n1", "exec", "list", "delete", "image")),
     ".venv/bin/flexlet lab plug vm",
     "kubectl exec ",
 )
-"""Commands that need a real node; the suites on machines type their like."""
+"""Commands that need a real node or QEMU; `test_images_of_the_lab` and the suites on machines type them."""
 KUBECTL = real.find("built") or real.find("installed")
+TOOLS = image.missing_tools()
 OURS = ("flexlet ", ".venv/bin/flexlet ", "export ")
-SESSIONS = [name for name in pages.NAMES if list(console.steps((pages.ROOT / name).read_text()))]
 
 
 @contextmanager
@@ -45,8 +49,15 @@ def clone(directory: Path) -> Iterator[dict[str, str]]:
         yield {**os.environ, "PATH": path, "KUBECONFIG": str(running.kubeconfig)}
 
 
+def session(name: str) -> list[Step]:
+    return list(console.steps((pages.ROOT / name).read_text()))
+
+
+SESSIONS = [name for name in pages.NAMES if session(name)]
+
+
 def typed(name: str) -> list[Step]:
-    steps = console.steps((pages.ROOT / name).read_text())
+    steps = session(name)
     return [step for step in steps if not step.command.startswith((*STARTED_HERE, *ON_A_MACHINE))]
 
 
@@ -57,6 +68,7 @@ def disagreements(wanted: list[Step], directory: Path) -> list[str]:
     return [text for one in ended if (text := one.disagreement())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SESSIONS)
 def test_flexlets_own_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
     """They need no kubectl, so they are always run."""
@@ -71,3 +83,23 @@ def test_flexlets_own_commands_print_what_the_page_shows(name: str, tmp_path: Pa
 def test_every_command_prints_what_the_page_shows(name: str, tmp_path: Path) -> None:
     """The whole session, kubectl's part included."""
     assert disagreements(typed(name), tmp_path) == []
+
+
+def test_nothing_that_the_first_suite_types_needs_more_than_python() -> None:
+    """What it types of flexlet's own runs on a machine without QEMU, mmdebstrap and containerd."""
+    needy = re.compile(r"flexlet (agent|demo|lab (?!plug hollow-|unplug hollow-))")
+    own = [step.command for name in SESSIONS for step in typed(name) if step.command.startswith(OURS)]
+    assert [command for command in own if needy.search(command)] == []
+
+
+@pytest.mark.vm
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(bool(TOOLS), reason=f"needs the Debian packages {', '.join(TOOLS)}: `make lab-tools`")
+def test_images_of_the_lab(tmp_path: Path) -> None:
+    """What pages tell to build is built."""
+    wanted = [step for name in SESSIONS for step in session(name) if step.command.startswith("flexlet lab image")]
+    assert [step.command for step in wanted] == ["flexlet lab image launcher vm-launcher.tar"]
+    environment = {**os.environ, "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
+    ended = console.run(wanted, tmp_path, environment, patience_s=1100)
+    assert [text for one in ended if (text := one.disagreement())] == []
+    assert tarfile.is_tarfile(tmp_path / "vm-launcher.tar")

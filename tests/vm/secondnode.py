@@ -6,18 +6,25 @@ would say the same, minutes later. It ends with the machine.
 """
 
 import base64
-import re
+import time
 from typing import Final
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from tests.vm.node import Hands, Node, condition, eventually
 
+from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.qemu.monitor import Monitor
+from flexlet.apiserver.auth import certificates
+from flexlet.apiserver.auth.kubeconfig import kubeconfig as text_for
 from flexlet.apps import vmnode
 from flexlet.ports.cluster import NODES
 
-NAME: Final = "localhost"
-"""Where the API server finds it: names of nodes are what it looks for first."""
+NAME: Final = "second"
+REACHED: Final = ("--node-host", f"{NAME}={vmnode.LOOPBACK}")
+"""How the API server is told where it finds it."""
 _SECOND: Final = "second"
 _HOME: Final = f"/var/lib/{_SECOND}"
 _LOG: Final = f"/var/log/{_SECOND}.log"
@@ -48,7 +55,7 @@ mount --make-rshared /
 export PATH=/opt/flexlet/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root PYTHONPATH=/opt/flexlet/site
 containerd --config /opt/flexlet/guest/containerd.toml &
 exec flexlet agent --verbose --kubeconfig {_HOME}/kubeconfig --config {_HOME}/config.yaml \\
-  --node-name {NAME} --node-ip 127.0.0.1 --share 2/2
+  --node-name {NAME} --node-ip {vmnode.GUEST_ADDRESS} --share 2/2
 """
 
 
@@ -63,7 +70,7 @@ async def start(node: Node, hands: Hands) -> None:
     await _forward(node, port)
     await _place(hands, f"{_HOME}/kubeconfig", _kubeconfig(node))
     # Nobody asks whether it is well, and the port for that is taken.
-    config = vmnode.kubelet_configuration(port, {"healthzPort": 0})
+    config = vmnode.kubelet_configuration(port, {"healthzPort": 0, **vmnode.CERTIFIED})
     await _place(hands, f"{_HOME}/config.yaml", msgspec.json.encode(config).decode())
     await _place(hands, f"{_HOME}/inside", _INSIDE)
     # A cgroup namespace begins where the process is that asks for it.
@@ -94,9 +101,17 @@ async def _forward(node: Node, port: int) -> None:
 
 
 def _kubeconfig(node: Node) -> str:
-    """The administrator's, as the machine reaches the host."""
-    text = node.kubeconfig.read_text()
-    return re.sub(r"https://[^:]+:(\d+)", rf"https://{vmnode.HOST_SEEN_FROM_GUEST}:\1", text)
+    """The node's own, as the machine reaches the host."""
+    credentials = kubeconfig.load(node.kubeconfig)
+    port = credentials.server.rpartition(":")[2]
+    pem = (node.kubeconfig.parent / "pki" / "ca.pem").read_bytes()
+    key = load_pem_private_key(pem[pem.index(b"-----BEGIN PRIVATE KEY-----") :], password=None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    authority = certificates.Credential(x509.load_pem_x509_certificate(pem), key)
+    user = f"system:node:{NAME}"
+    pair = certificates.issue_client(authority, user, ("system:nodes",), time.time(), 1)
+    url = f"https://{vmnode.HOST_SEEN_FROM_GUEST}:{port}"
+    return text_for(url, authority.certificate_pem.decode(), user, pair)
 
 
 async def _place(hands: Hands, path: str, text: str) -> None:

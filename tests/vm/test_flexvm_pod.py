@@ -47,7 +47,7 @@ class Look(NamedTuple):
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """A node that brings along what virtual machines need, and a machine that runs on it."""
-    with up(tmp_path_factory.mktemp("vms"), "--vms", "--node-memory", "3Gi") as running:
+    with up(tmp_path_factory.mktemp("vms"), "--vms", "--node-memory", "3Gi", *secondnode.REACHED) as running:
         asyncio.run(_with_hands(running, _begin))
         yield running
         asyncio.run(_with_hands(running, _end))
