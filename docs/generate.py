@@ -52,11 +52,13 @@ def commands() -> Iterator[str]:
 
 
 def leaves(context: click.Context) -> Iterator[click.Context]:
-    """The commands at the ends of the tree."""
+    """The commands at the ends of the tree, and groups that do something by themselves."""
     command = context.command
     if not isinstance(command, click.Group):
         yield context
         return
+    if command.invoke_without_command:
+        yield context
     for name in command.list_commands(context):
         below = command.get_command(context, name)
         if below is not None:
