@@ -101,6 +101,31 @@ def test_5_a_guest_gives_memory_back_before_its_pod_does() -> None:
     assert (bench.phase, bench.resize["direction"], bench.violations) == ("Done", "Shrink", 0)
 
 
+def test_a_shrink_is_not_done_before_the_pod_is_smaller() -> None:
+    """The guest has its size already, and its launcher still reports that it changes: the pod waits for that."""
+    bench = (
+        Bench(machine_spec(8))
+        .settle()
+        .run()
+        .settle()
+        .say(vcpus=8)
+        .settle()
+        .obey()
+        .settle()
+        .wish(4, "4Gi")
+        .settle()
+    )
+    bench.obey().settle()
+    bench.obey(ram=Answer("Changing")).settle()
+    assert (bench.resize["reached"], bench.sizes) == ({"vcpus": 4, "memory": "4Gi"}, [])
+    settling = "the guest is settling; the pod shrinks after it"
+    assert (bench.phase, bench.resize.get("message")) == ("GuestChanging", settling)
+    bench.obey().settle()
+    assert (bench.phase, bench.sizes) == ("PodShrinking", ["400m/8520Mi"])
+    bench.grant().settle().grant().settle()
+    assert (bench.phase, bench.sizes[-1], bench.events.count("VMResizeCompleted")) == ("Done", "400m/4416Mi", 1)
+
+
 def test_6_a_partial_shrink_is_followed_told_and_looked_at_again() -> None:
     bench = Bench().live().wish(guest="4Gi").settle().obey(memory=gib(5.5), ram=Answer("Changing")).settle()
     bench.obey(memory=gib(5.5), ram=Answer("Partial", "the guest keeps it")).settle().grant().wait(1).settle()

@@ -67,12 +67,19 @@ def settled_at(scene: Scene) -> float:
     return heard.reset_at + scene.settings.settle_s if heard and heard.reset_at else 0.0
 
 
-def _shrink(scene: Scene, resize: Resize, pod: LauncherPod, now: float) -> Desire | None:
+def is_too_large(scene: Scene, resize: Resize) -> bool:
+    """Whether the pod has more than the guest has and is still to have: it shrinks as soon as the guest is settled."""
+    pod = scene.pod
+    if pod is None:
+        return False
     last = _smaller(_kept(scene, resize), pod.spec)
-    if amounts.covers(last, pod.spec) and amounts.covers(last, pod.granted):
+    return not (amounts.covers(last, pod.spec) and amounts.covers(last, pod.granted))
+
+
+def _shrink(scene: Scene, resize: Resize, pod: LauncherPod, now: float) -> Desire | None:
+    if not is_too_large(scene, resize) or not is_settled(scene, resize, now):
         return None
-    if not is_settled(scene, resize, now):
-        return None
+    last = _smaller(_kept(scene, resize), pod.spec)
     if _is_cpu_larger(pod.spec, last):
         return Desire(_carrying(scene, pod.spec, last), CPU, "shrink")
     if pod.spec != last and not pod.is_actuated and not pod.pending:
