@@ -15,6 +15,8 @@ import pytest
 from flexlet.adapters.hostledger import LedgerFile
 from flexlet.errors import HostError
 
+pytestmark = pytest.mark.slow
+
 
 def plus_one(raw: bytes | None) -> bytes:
     return str(int(raw or b"0") + 1).encode()

@@ -25,6 +25,8 @@ from flexlet.apps.agent import AgentOptions, agent, run_agent
 from flexlet.errors import ConfigError
 from flexlet.ports.cluster import NODES, PODS
 
+pytestmark = pytest.mark.slow
+
 CLOCK = SystemClock()
 NODE = "n1"
 FILES = (

@@ -9,6 +9,8 @@ import flexlet
 from flexlet.cli.bench import bench
 from flexlet.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_unknown_bench_is_wrong_usage_and_told_with_those_there_are(capfd: pytest.CaptureFixture[str]) -> None:
     found = CliRunner().invoke(bench, ["speed"])

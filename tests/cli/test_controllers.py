@@ -20,6 +20,8 @@ from flexlet.cli.manifests import manifests, objects
 from flexlet.core.nodesize import names
 from flexlet.ports.cluster import LEASES, NODES, PODS, Ref
 
+pytestmark = pytest.mark.slow
+
 ACCOUNTS = Ref("", "v1", "serviceaccounts")
 BALLOON = "flexlet-balloon-n1"
 HOME = names.NAMESPACE

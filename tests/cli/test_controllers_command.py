@@ -7,7 +7,10 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
 from tests.cli.test_server_command import running as server
+
+pytestmark = pytest.mark.slow
 
 FLEXLET = [sys.executable, "-c", "from flexlet.cli.main import main; main()"]
 

@@ -16,6 +16,8 @@ from flexlet.core.doctor import Finding
 from flexlet.core.nodesize import names
 from flexlet.ports.cluster import Ref
 
+pytestmark = pytest.mark.slow
+
 CHECKS = ["python", "privileges", "cgroups", "hot plug", "containers", "machines", "cluster", "node sizes"]
 
 

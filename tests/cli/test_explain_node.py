@@ -19,6 +19,8 @@ from flexlet.core.journal import nodenotes
 from flexlet.core.machine.difference import Change, Direction
 from flexlet.core.machine.machine import Cpu, Identity, Machine
 
+pytestmark = pytest.mark.slow
+
 VICTIM = Victim(
     uid="u1",
     namespace="default",

@@ -11,6 +11,8 @@ from tests.cli.conftest import PRIORITIES, Api, Command, Json
 from flexlet.core.nodesize import names
 from flexlet.ports.cluster import NAMESPACES, NODES, PODS
 
+pytestmark = pytest.mark.slow
+
 BIG = {"cpu": "15", "memory": "60Gi", "pods": "110"}
 RESIZING = {"type": "NodeResize", "status": "True", "reason": "HalfPlugged", "message": "memory40 is offline"}
 READY = {"type": "Ready", "status": "True"}

@@ -13,6 +13,8 @@ from flexlet.cli.manifests import manifests, objects
 from flexlet.core.nodesize import names
 from flexlet.ports.cluster import NODES, PODS, Ref
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 NODE_SIZES = Ref(*names.NODE_SIZES)
 DEFINITIONS = Ref("apiextensions.k8s.io", "v1", "customresourcedefinitions")

@@ -11,6 +11,8 @@ from tests.cli.conftest import Api, Command, Json, until
 
 from flexlet.ports.cluster import PODS
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 TINY = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
 

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import yaml
+
+pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-c", "from flexlet.cli.main import main; main()", "server"]
 

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests import servers
+
+pytestmark = pytest.mark.slow
 
 
 def flexlet(*arguments: object) -> tuple[int, str]:

@@ -8,6 +8,8 @@ from tests.cli.conftest import Api, Command, until
 
 from flexlet.ports.cluster import PODS
 
+pytestmark = pytest.mark.slow
+
 REFUSED = 3
 LACKS = "2 more is wanted and there is room for 1"
 

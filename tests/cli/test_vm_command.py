@@ -9,6 +9,8 @@ from tests.cli.machines import FLEX_VMS, MIGRATIONS, answered, made, running, ta
 
 from flexlet.core.vm import names
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED, USAGE = 0, 1, 2
 
 

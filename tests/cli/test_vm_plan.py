@@ -14,6 +14,8 @@ from flexlet.cli.main import run
 from flexlet.core.vm import kubevirt
 from flexlet.ports.cluster import Ref
 
+pytestmark = pytest.mark.slow
+
 KUBEVIRT = """\
 apiVersion: v1
 kind: ConfigMap

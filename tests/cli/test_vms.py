@@ -12,6 +12,8 @@ from tests.core.sizes.vmkit import RUNNING
 from flexlet.core.vm import names
 from flexlet.ports.cluster import NODES, PODS
 
+pytestmark = pytest.mark.slow
+
 DONE, FAILED, USAGE, REFUSED = 0, 1, 2, 3
 
 

@@ -19,6 +19,8 @@ from flexlet.apiserver.auth.certificates import Credential
 from flexlet.apiserver.auth.pki import Pki, open_pki
 from flexlet.ports.cluster import NAMESPACES, PODS, Ref
 
+pytestmark = pytest.mark.slow
+
 ACCOUNTS = Ref("", "v1", "serviceaccounts")
 ROLES = Ref("rbac.authorization.k8s.io", "v1", "roles")
 BINDINGS = Ref("rbac.authorization.k8s.io", "v1", "rolebindings")

@@ -14,6 +14,8 @@ from kubernetes.client.exceptions import ApiException
 from tests.clients import manifests
 from tests.servers import Running
 
+pytestmark = pytest.mark.slow
+
 OPERATOR = Path(__file__).with_name("widget_operator.py")
 NAMESPACE = "widgets"
 PATIENCE_S = 30

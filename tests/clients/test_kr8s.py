@@ -18,7 +18,10 @@ from tests.clients import manifests
 from tests.servers import Running
 
 # It names the releases it was tested with; this one is newer, and works.
-pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version v1.36.3 is not supported:UserWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:Kubernetes version v1.36.3 is not supported:UserWarning"),
+]
 
 
 @pytest_asyncio.fixture

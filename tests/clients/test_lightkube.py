@@ -15,6 +15,8 @@ from lightkube.types import CascadeType, PatchType
 from tests.clients import manifests
 from tests.servers import Running
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def client(server: Running, name: str) -> Iterator[lightkube.Client]:

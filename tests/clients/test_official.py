@@ -9,6 +9,8 @@ from kubernetes.client.exceptions import ApiException
 from tests.clients import manifests
 from tests.servers import Running
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def api(server: Running) -> Iterator[client.ApiClient]:

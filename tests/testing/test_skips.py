@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests import skips
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 KUBECTL = "the installed kubectl is missing; the other one runs"
 DENIED = "skipped, which CI does not allow: needs Go"

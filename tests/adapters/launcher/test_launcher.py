@@ -35,6 +35,8 @@ from flexlet.core.vm.guest import (
     SetSize,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def plain(report: Report) -> Report:
     """A report without what differs from run to run."""

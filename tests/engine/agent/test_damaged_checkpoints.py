@@ -14,6 +14,8 @@ from flexlet.engine.agent.ledger import ACTUATED, ALLOCATED
 from flexlet.engine.agent.replaced import REPLACED
 from flexlet.testing import run
 
+pytestmark = pytest.mark.slow
+
 FILES = (ALLOCATED, ACTUATED, REPLACED, CPU_FILE, MEMORY_FILE, saved.FILE, enforcement.FILE)
 LARGE = amounts("2500m,32Mi", "3,64Mi")
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -8,6 +8,8 @@ from tests.scenarios.nodesize.histories import live
 
 from flexlet.testing.simtime import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nobody_is_ever_hurt(seed: int) -> None:
