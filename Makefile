@@ -38,7 +38,8 @@ test-cluster: $(STAMP) lab-tools ## a real Kubernetes: kubectl against flexlet, 
 	$(BIN)/python -m pytest -m cluster -n 2 --dist loadfile
 
 test-vm: $(STAMP) lab-tools ## real machines: QEMU, cgroup v2, containerd, hot plug
-	$(BIN)/python -m pytest -m vm
+	$(BIN)/flexlet lab image build
+	$(BIN)/python -m pytest -m vm -n 2 --dist loadfile
 
 test-slow: $(STAMP) ## what is long: processes, histories, documentation, fuzzing, every property with more examples
 	FLEXLET_EXAMPLES=60 $(BIN)/python -m pytest -m "$(SLOW) and not full" -n 2
@@ -49,9 +50,12 @@ test-full: $(STAMP) ## the longest campaigns, for hours; not part of .ci/run
 test-bare: $(RUNTIME) lab-tools ## the README's two commands in a Debian that has Python and nothing else (needs root)
 	$(BIN)/python tools/bareroot.py
 
+COVER   := $(BIN)/python -m coverage run --parallel-mode -m pytest -q -m "not vm and not cluster and not full"
+
 cover: $(STAMP) ## tests with branch coverage of core/ and api/ (fails below 95% by line)
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -q -m "not vm and not cluster" tests/api tests/core tests/properties
+	$(COVER) tests/core & other=$$!; $(COVER) tests/api tests/properties; first=$$?; wait $$other && exit $$first
+	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --include='src/flexlet/core/*,src/flexlet/api/*' --fail-under=95
 
 mutate: $(STAMP) ## change source a little and see whether tests notice: make mutate FILES=src/... TESTS=tests/...
