@@ -27,7 +27,7 @@ def decide(record: PodRecord, setup: NodeSetup, now: float) -> Decision:
     draft = Draft(record, setup, now)
     if record.shown is None or record.stale:
         draft.issue(Inspect(uid=record.uid))
-    if record.shown is None and record.admission == REJECTED:
+    if record.shown is None and record.admission == REJECTED and record.ending is not None:
         # Nobody has to wait for a runtime that is slow or away to learn that a pod cannot run here.
         life.note_start(draft)
         tell(draft)
