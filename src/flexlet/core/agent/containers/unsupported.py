@@ -80,11 +80,6 @@ def _block_devices(container: Object) -> Iterator[str]:
         yield "volumeDevices (block devices)"
 
 
-def _stop_signal(container: Object) -> Iterator[str]:
-    if (container.get("lifecycle") or {}).get("stopSignal"):
-        yield "lifecycle.stopSignal"
-
-
 def _container_claims(container: Object) -> Iterator[str]:
     if (container.get("resources") or {}).get("claims"):
         yield "resources.claims"
@@ -110,7 +105,6 @@ OF_PODS: Final = (
 )
 OF_CONTAINERS: Final = (
     Feature("volumeDevices", "block devices", _block_devices),
-    Feature("lifecycle.stopSignal", "stop signals of containers (ContainerStopSignals)", _stop_signal),
     Feature("resources.claims", "dynamic resource allocation", _container_claims),
     Feature(
         "restartPolicyRules[*].action, all but Restart",
