@@ -170,7 +170,6 @@ def pod_refusals() -> Iterator[str]:
     projected = sorted(set(schema.named("core.v1.VolumeProjection").fields) - unsupported.PROJECTED)
     yield f"| `spec.volumes[*].projected.sources[*]` | {_listed(projected)} |\n"
     places = (
-        ("spec.volumes[*].", unsupported.OF_VOLUMES),
         ("spec.", unsupported.OF_PODS),
         ("spec.containers[*].", unsupported.OF_CONTAINERS),
     )

@@ -131,7 +131,6 @@ def test_everything_that_cannot_be_honoured_is_found_by_name() -> None:
     }
     assert unsupported.found(raw) == (
         "volume n of type nfs",
-        "volume big with medium HugePages-2Mi",
         "volume p with projected clusterTrustBundle",
         "spec.resourceClaims (dynamic resource allocation)",
         "spec.runtimeClassName gvisor",

@@ -48,16 +48,9 @@ def _volume(volume: Object) -> Iterator[str]:
     for source in sorted(set(volume) - {"name"}):
         if source not in VOLUMES:
             yield f"{name} of type {source}"
-    yield from (f"{name} {text}" for feature in OF_VOLUMES for text in feature.find(volume))
     for part in (volume.get("projected") or {}).get("sources") or ():
         for source in sorted(set(part) - PROJECTED):
             yield f"{name} with projected {source}"
-
-
-def _medium(volume: Object) -> Iterator[str]:
-    medium = (volume.get("emptyDir") or {}).get("medium", "")
-    if medium.startswith("HugePages"):
-        yield f"with medium {medium}"
 
 
 def _claims(spec: Object) -> Iterator[str]:
@@ -97,7 +90,6 @@ def _file_variables(container: Object) -> Iterator[str]:
             yield f"env[{variable.get('name')}].valueFrom.fileKeyRef"
 
 
-OF_VOLUMES: Final = (Feature("emptyDir.medium: HugePages", "volumes of huge pages", _medium),)
 OF_PODS: Final = (
     Feature("resourceClaims", "dynamic resource allocation", _claims),
     Feature("runtimeClassName", "RuntimeClasses", _runtime_class),
