@@ -12,7 +12,7 @@ import itertools
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ import msgspec
 import yaml
 
 import flexlet
+from flexlet.api import schema
 from flexlet.api.pod import Pod
 from flexlet.apiserver.contract.kind import ALL_VERBS, Kind
 from flexlet.apiserver.http.metrics import Metrics
@@ -28,6 +29,7 @@ from flexlet.apiserver.kinds.table import builtin_kinds
 from flexlet.apiserver.store.rows import Statistics
 from flexlet.cli.main import cli
 from flexlet.core import gates
+from flexlet.core.agent.containers import unsupported
 from flexlet.core.kubeletconfig import noderesize, reading, support
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.kubeletconfig.noderesize import NodeResizeConfiguration
@@ -160,6 +162,25 @@ def lives() -> Iterator[str]:
         yield f"| {reason} | {shown} |\n"
 
 
+def pod_refusals() -> Iterator[str]:
+    """The fields and values that a node rejects a pod for."""
+    yield "| field | feature |\n|---|---|\n"
+    types = sorted(set(schema.named("core.v1.Volume").fields) - unsupported.VOLUMES - {"name"})
+    yield f"| `spec.volumes[*]` | volumes of type {_listed(types)} |\n"
+    projected = sorted(set(schema.named("core.v1.VolumeProjection").fields) - unsupported.PROJECTED)
+    yield f"| `spec.volumes[*].projected.sources[*]` | {_listed(projected)} |\n"
+    places = (
+        ("spec.", unsupported.OF_PODS),
+        ("spec.containers[*].", unsupported.OF_CONTAINERS),
+    )
+    for place, features in places:
+        yield from (f"| `{place}{feature.field}` | {feature.meaning} |\n" for feature in features)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def node_fields() -> Iterator[str]:
     """The fields of KubeletConfiguration that a node obeys, and what an empty file means."""
     yield "| field | default |\n|---|---|\n"
@@ -220,6 +241,7 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
     "node-metrics": node_metrics,
     "node-refusals": node_refusals,
     "node-resize-fields": node_resize_fields,
+    "pod-refusals": pod_refusals,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.engine.fakes import FakeCluster, ManualClock
 
-from flexlet.api import status
+from flexlet.api import age, status
 from flexlet.core.certificates import wanted
 from flexlet.core.certificates.wanted import Held, Wanted, request_body
 from flexlet.engine.bootstrap import first_certificate
@@ -148,6 +148,16 @@ async def test_a_certificate_is_renewed_before_it_ends_with_a_new_key() -> None:
         await settle()
         assert bench.store.saved == [(b"pem", b"key1"), (b"second", b"key2"), (b"third", b"key3")]
         assert bench.told == ["/pki/current.pem"] * 3
+
+
+async def test_a_renewal_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="flexlet.engine.certificates")
+    bench = Bench()
+    async with bench.running():
+        bench.answer()
+        await settle()
+        ends = age.format_seconds(bench.clock.now() + bench.store.life_s)
+        assert caplog.messages == [f"certificate renewed path={bench.store.path} ends={ends}"]
 
 
 async def test_a_good_certificate_is_left_alone_and_a_changed_wish_replaces_it() -> None:

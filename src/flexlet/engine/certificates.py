@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.api import age
 from flexlet.api.status import ApiError
 from flexlet.core.certificates import rotation
 from flexlet.core.certificates.answers import Answer, Issued, Pending, Refused, answer, identity
@@ -133,7 +134,9 @@ class Keeper:
             return
         self._renewals += 1
         self._state = State(wanted=self._state.wanted, held=held, fraction=self._chance())
-        log.info("certificate renewed", extra={"path": self._store.path, "ends": held.ends})
+        ends = age.format_seconds(held.ends)
+        told = {"path": self._store.path, "ends": held.ends}
+        log.info("certificate renewed path=%s ends=%s", self._store.path, ends, extra=told)
         await self._on_change(self._store.path)
 
     def _abandon(self, asked: Asked, late: bool) -> None:
@@ -146,7 +149,8 @@ class Keeper:
         self._failures += 1
         now = self._clock.now()
         self._learn(asked=None, failures=self._state.failures + 1, failed_at=now)
-        log.warning("certificate not renewed", extra={"path": self._store.path, "error": why})
+        told = {"path": self._store.path, "error": why}
+        log.warning('certificate not renewed path=%s error="%s"', self._store.path, why, extra=told)
 
     async def _rest(self, until: float | None) -> None:
         """Until that time, or until somebody wakes us."""

@@ -15,6 +15,7 @@ from flexlet.core.faults import Faults
 from flexlet.core.observations import Observation, Seen, Vanished
 from flexlet.core.views import objects
 from flexlet.core.views.objects import Viewer
+from flexlet.engine.connection import Connection
 from flexlet.engine.guard import Guard
 from flexlet.ports.clock import Clock
 from flexlet.ports.cluster import Change, Cluster, Ref
@@ -24,7 +25,10 @@ _LONGEST_PAUSE_S: Final = 10.0
 
 
 class Feed:
-    """One resource, followed for ever. Iterate `batches()` once. `viewer` decodes for all who are told."""
+    """One resource, followed for ever. Iterate `batches()` once. `viewer` decodes for all who are told.
+
+    Watches end as a matter of course, so `connection` is told how lists end: one follows every watch that failed.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class Feed:
         field_selector: str = "",
         viewer: Viewer = objects.view,
         faults: Faults | None = None,
+        connection: Connection | None = None,
     ) -> None:
         self._guard = Guard(f"feed of {ref.plural}", clock, faults)
         self.ref = ref
@@ -49,6 +54,7 @@ class Feed:
         self._version = ""
         self._blind = False
         self._pause = _FIRST_PAUSE_S
+        self._connection = connection
 
     async def batches(self) -> AsyncIterator[list[Observation]]:
         """Observations as they come; the first batch is the whole list, even if empty."""
@@ -68,7 +74,14 @@ class Feed:
             await self._rest(self._clock.monotonic() - started)
 
     async def _list(self) -> list[Observation]:
-        listing = await self._cluster.list(self.ref, self._namespace, field_selector=self._field_selector)
+        try:
+            listing = await self._cluster.list(self.ref, self._namespace, field_selector=self._field_selector)
+        except ApiError as error:
+            if self._connection is not None:
+                self._connection.failed(str(error))
+            raise
+        if self._connection is not None:
+            self._connection.answered()
         batch = self._relisted(listing.items)
         self._version = listing.resource_version
         return batch

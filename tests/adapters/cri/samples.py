@@ -100,6 +100,7 @@ CONTAINER = ContainerConfig(
     stdin=True,
     stdin_once=True,
     tty=True,
+    stop_signal="SIGRTMIN+1",
     resources=RESOURCES,
     security=ContainerSecurity(
         namespaces=NAMESPACES,
@@ -179,7 +180,7 @@ devices {{ container_path: "/dev/a" host_path: "/dev/b" permissions: "rwm" }}
 labels {{ key: "l" value: "1" }}
 annotations {{ key: "n" value: "2" }}
 log_path: "c/2.log"
-stdin: true stdin_once: true tty: true
+stdin: true stdin_once: true tty: true stop_signal: SIGRTMINPLUS1
 linux {{
   resources {_RESOURCES}
   security_context {{

@@ -1,11 +1,14 @@
 """What goes over the wire, message by message, and by when an answer is due."""
 
+from typing import Any
+
 import grpc
 import pytest
 from msgspec.structs import replace
 from tests.adapters.cri import samples
 from tests.adapters.cri.fakeserver import FakeServer, Refusal
 
+from flexlet.adapters.cri import signals
 from flexlet.adapters.cri._gen import cri_pb2 as pb
 from flexlet.adapters.cri.runtime import CriRuntime
 from flexlet.api.units import Bytes, CpuShares, Microseconds
@@ -291,3 +294,15 @@ async def test_codes_are_spelled_as_in_go(
     with pytest.raises(RuntimeFault) as fault:
         await runtime.start_container("c1")
     assert (fault.value.code, fault.value.detail) == (word, "d")
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"), [("", "RUNTIME_DEFAULT"), ("SIGUSR1", "SIGUSR1"), ("SIGX", "RUNTIME_DEFAULT")]
+)
+def test_a_signal_that_nobody_knows_is_the_runtimes_own(name: str, wire: str) -> None:
+    assert signals.sent(name) == wire
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, ""), (13, "SIGKILL"), (65, "SIGRTMAX"), (99, "")])
+def test_signals_that_are_shown(number: Any, name: str) -> None:
+    assert signals.shown(number) == name

@@ -66,6 +66,7 @@ status {
     hugepage_limits { page_size: "2MB" limit: 4194304 } hugepage_limits { page_size: "1GB" }
     unified { key: "memory.oom.group" value: "1" }
   } }
+  stop_signal: SIGRTMAXMINUS2
   user { linux { uid: 1000 gid: 5 supplemental_groups: 7 } }
 }
 """
@@ -115,6 +116,7 @@ CONTAINER = Container(
     log_path="/var/log/pods/ns_web_u1/c/4.log",
     resources=samples.RESOURCES,
     user=ContainerUser(uid=1000, gid=5, supplemental_groups=(7,)),
+    stop_signal="SIGRTMAX-2",
 )
 
 

@@ -98,3 +98,32 @@ def test_mounts_with_odd_names_are_found_and_taken_away(tmp_path: Path) -> None:
     mounter.unmount(inner)
     with pytest.raises(HostError, match="cannot mount a bind of"):
         mounter.bind(str(tmp_path / "none"), inner)
+
+
+async def test_a_directory_in_huge_pages_is_mounted_once_and_goes_with_its_pod(
+    files: PodDirectories, tmp_path: Path
+) -> None:
+    """With pages of every size that this kernel has."""
+    sizes = _page_sizes()
+    wanted = [EmptyDirectory(name=name, page_size=size, mode=0o755) for name, size in sizes.items()]
+    volumes = tmp_path / "root/pods/u/volumes/kubernetes.io~empty-dir"
+    try:
+        await files.prepare("u", wanted)
+        await files.prepare("u", wanted)
+        assert sorted(mounting.mounted(tmp_path)) == sorted(volumes / name for name in sizes)
+        found = {name: options(volumes / name) for name in sizes}
+        assert found == {name: f"rw,pagesize={_short(size)}" for name, size in sizes.items()}
+    finally:
+        await files.remove_pod("u")
+    assert mounting.mounted(tmp_path) == []
+
+
+def _page_sizes() -> dict[str, int]:
+    """In bytes, by the kernel's name for them."""
+    kinds = Path("/sys/kernel/mm/hugepages").glob("hugepages-*kB")
+    return {each.name: int(each.name.removeprefix("hugepages-")[:-2]) << 10 for each in kinds}
+
+
+def _short(size: int) -> str:
+    """As the kernel lists it."""
+    return f"{size >> 20}M" if size >= 1 << 20 else f"{size >> 10}K"

@@ -14,6 +14,7 @@ from tests.core.agent.builders import (
     deleted,
     living,
     pod,
+    record,
     run,
     runtime,
     sandbox,
@@ -22,6 +23,7 @@ from tests.core.agent.builders import (
 )
 
 from flexlet.api.nodepod.handlers import ExecAction, Handler, Lifecycle
+from flexlet.api.nodepod.pod import NodeContainerStatus
 from flexlet.core.agent.deeds import (
     FinishDelete,
     ForgetPod,
@@ -29,14 +31,15 @@ from flexlet.core.agent.deeds import (
     RemovePodCgroup,
     RemoveSandbox,
     RemoveVolumes,
+    ReportStatus,
     RunPreStop,
     StopContainer,
     StopSandbox,
 )
 from flexlet.core.agent.lifecycle import decide
 from flexlet.core.agent.observations import FILE
-from flexlet.core.agent.record import Backoff, Ending, PodRecord
-from flexlet.core.runtime.shown import EXITED, NOT_READY
+from flexlet.core.agent.record import REJECTED, Backoff, Ending, PodRecord
+from flexlet.core.runtime.shown import EXITED, NOT_READY, RuntimePod
 
 A, B = container("a"), container("b")
 S, T = sidecar("s"), sidecar("t")
@@ -264,3 +267,24 @@ def test_a_run_that_is_being_made_is_not_taken_for_a_dead_one() -> None:
     """It may look as if it had never started."""
     runs = (run(A, 1, state="CREATED"), run(A, 0, state=EXITED))
     assert decided(living(pod(A), *runs, underway={"container/a": NOW - 60})) == Answer()
+
+
+@pytest.mark.parametrize(
+    ("shown", "known", "is_told"),
+    [
+        (None, (), True),
+        (runtime(sandboxes=()), (), True),
+        (None, (NodeContainerStatus(name="a", container_id="containerd://1"),), False),
+        (runtime(run(A)), (), False),
+    ],
+)
+def test_a_rejection_is_told_at_once_unless_something_may_run(
+    shown: RuntimePod | None, known: tuple[NodeContainerStatus, ...], is_told: bool
+) -> None:
+    """What an earlier agent left running ends first."""
+    of = pod(A)
+    of = replace(of, status=replace(of.status, container_statuses=known))
+    ending = Ending(reason="OutOfcpu", message="Pod was rejected: no cpu")
+    found = decide(record(of, shown, admission=REJECTED, ending=ending), SETUP, NOW)
+    reports = [each.status for each in found.deeds if isinstance(each, ReportStatus)]
+    assert [each["reason"] for each in reports] == (["OutOfcpu"] if is_told else [])

@@ -11,7 +11,17 @@ from flexlet.api import decode
 from flexlet.api.units import Bytes, CpuShares, Microseconds
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import deeds
-from flexlet.core.agent.observations import Answer, Done, Failed, Finished, PodGone, PodSeen, PullBegan, Shown
+from flexlet.core.agent.observations import (
+    Answer,
+    Done,
+    Failed,
+    Finished,
+    HookChanged,
+    PodGone,
+    PodSeen,
+    PullBegan,
+    Shown,
+)
 from flexlet.core.agent.record import Doubt, ProbeState
 from flexlet.core.cgroups.containers import RuntimeResources
 from flexlet.core.cgroups.values import CgroupValues
@@ -66,6 +76,10 @@ def test_an_unsupported_pod_says_what_it_needs() -> None:
     [
         (PodGone(UID), "nobody asks for the pod any more"),
         (PullBegan(uid=UID, container="app", image="busybox:1"), "pulling busybox:1 for app"),
+        (
+            HookChanged(uid=UID, container="app", hook="preStop", state="failed", message="exit 1", seconds=0.5),
+            "the preStop hook of app failed: exit 1 [0.500 s]",
+        ),
         (
             finished(
                 deeds.PullImage(uid=UID, container="app", image="b", policy="Always"), Done(pulled=True, size=7)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from flexlet.adapters.cri import resources as amounts
-from flexlet.adapters.cri import security
+from flexlet.adapters.cri import security, signals
 from flexlet.adapters.cri._gen import cri_pb2 as pb
 from flexlet.adapters.cri.calls import NOT_FOUND, Calls, required
 from flexlet.adapters.cri.sandboxes import sandbox_config
@@ -105,6 +105,7 @@ def container_config(config: ContainerConfig) -> pb.ContainerConfig:
         stdin=config.stdin,
         stdin_once=config.stdin_once,
         tty=config.tty,
+        stop_signal=signals.sent(config.stop_signal),
         linux=pb.LinuxContainerConfig(
             resources=amounts.created(config.resources), security_context=security.of_container(config.security)
         ),
@@ -134,6 +135,7 @@ def container_shown(status: pb.ContainerStatus, sandbox_id: str) -> Container:
         log_path=status.log_path,
         resources=amounts.shown(status.resources.linux) if status.resources.HasField("linux") else None,
         user=_user(status.user.linux) if status.user.HasField("linux") else None,
+        stop_signal=signals.shown(status.stop_signal),
     )
 
 

@@ -44,6 +44,14 @@ class Mounter:
         _check(number, f"mount tmpfs at {path}")
         return True
 
+    def huge_pages(self, path: Path, page_size: int) -> bool:
+        """A file system in huge pages of one size, unless there is one already; whether it was made now."""
+        if not self.enabled or path.is_mount():
+            return False
+        number = self._mount("nodev", path, "hugetlbfs", 0, f"pagesize={page_size}")
+        _check(number, f"mount huge pages of {page_size} bytes at {path}")
+        return True
+
     def bind(self, source: str, target: Path) -> None:
         """The same file or directory at a second place."""
         if self.enabled:

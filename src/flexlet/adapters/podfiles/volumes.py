@@ -29,9 +29,10 @@ def lay_out(volumes: Path, content: VolumeContent, mounter: Mounter, fs_group: i
 
 def _empty(path: Path, content: EmptyDirectory, mounter: Mounter, fs_group: int | None) -> None:
     """Made once; from then on it belongs to the pod, whatever mode that gives it."""
-    if not content.in_memory and path.is_dir():
+    on_disk = not content.in_memory and not content.page_size
+    if on_disk and path.is_dir():
         return
-    if not content.in_memory:
+    if on_disk:
         # Complete before it has its name: what a crash leaves half made is not taken for the volume.
         beside = path.with_name(f".{path.name}")
         _make(beside, content.mode)
@@ -39,7 +40,11 @@ def _empty(path: Path, content: EmptyDirectory, mounter: Mounter, fs_group: int 
         beside.rename(path)
         return
     is_new = _make(path, content.mode)
-    if mounter.tmpfs(path, content.size_bytes) or is_new:
+    if content.page_size:
+        is_mounted = mounter.huge_pages(path, content.page_size)
+    else:
+        is_mounted = mounter.tmpfs(path, content.size_bytes)
+    if is_mounted or is_new:
         path.chmod(content.mode)
         _own(path, fs_group, _WRITABLE)
 

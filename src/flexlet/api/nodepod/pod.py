@@ -86,6 +86,7 @@ class NodeContainerStatus(ContainerStatus, frozen=True, kw_only=True):
     image_id: str = msgspec.field(default="", name="imageID")
     container_id: str = msgspec.field(default="", name="containerID")
     user: dict[str, Any] | None = None
+    stop_signal: str = ""
 
 
 class HostIp(KubeStruct, frozen=True, kw_only=True):

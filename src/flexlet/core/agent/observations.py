@@ -70,7 +70,7 @@ class Done(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     username: str = ""
     """Of PullImage: whom the image runs as."""
     hook_failure: str = ""
-    """Of StopContainer and RunPreStop: why the preStop hook failed."""
+    """Of StopContainer and RunPreStop: why the preStop hook failed, or that it was abandoned."""
     order: int = 0
     """Of TakeStep: when it was done, by the counter of Shown; what was asked before does not show it."""
 
@@ -96,6 +96,21 @@ class PullBegan(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     image: str
     absent_secrets: tuple[str, ...] = ()
     """Pull secrets that the pod names and that are not there."""
+
+
+class HookChanged(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """A lifecycle hook started or ended; told for those who read the journal, what follows is in the outcome."""
+
+    uid: str
+    container: str
+    hook: str
+    """``postStart`` or ``preStop``."""
+    state: str
+    """``started``, ``succeeded``, ``failed``, or ``abandoned`` when the grace period was over."""
+    message: str = ""
+    """Why it failed."""
+    seconds: float = 0.0
+    """How long it ran."""
 
 
 class Answer(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -130,4 +145,4 @@ class AllocationRead(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     actuated: Allocation | None = None
 
 
-PodObservation = PodSeen | PodGone | Shown | PullBegan | Finished | AllocationRead
+PodObservation = PodSeen | PodGone | Shown | PullBegan | HookChanged | Finished | AllocationRead

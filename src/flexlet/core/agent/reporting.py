@@ -1,9 +1,10 @@
 """When the API is told about a pod: whenever its status is not what was told last, one report at a time.
 
 While a report is on its way the pod may change again; the next report then tells the newest state, so the API
-always converges. A pod that was rejected is told to have failed only when nothing of it runs. When a deleted pod
-has ended, is cleaned up, and the API knows that it has ended, the API is told to let it go. A pod that is gone is
-no longer told about.
+always converges. A pod that was rejected is told to have failed at once, whatever the runtime is doing; only one
+of which an earlier agent may have left something running is told so when that has ended. When a deleted pod has
+ended, is cleaned up, and the API knows that it has ended, the API is told to let it go. A pod that is gone is no
+longer told about.
 
 Rendering a status is the costliest part of a decision, so what it is made from is compared first (`grounds`).
 """
@@ -59,7 +60,7 @@ def report(record: PodRecord, setup: NodeSetup, now: float) -> ReportStatus | Fi
         return None
     if may_go(record):
         return FinishDelete(uid=record.uid)
-    if record.admission == REJECTED and not record.stopped:
+    if record.admission == REJECTED and not record.stopped and may_run(record):
         return None
     rendered = status.render(record, setup, now)
     if record.reported is not None and status.same(rendered, record.reported):
@@ -72,6 +73,15 @@ def grounds(record: PodRecord, setup: NodeSetup) -> tuple[Any, ...]:
     starting = tuple(item for item in record.underway.items() if item[0].startswith("container/"))
     verdicts = tuple((key, each.container_id, each.result) for key, each in record.probes.items())
     return (setup, starting, verdicts, *[getattr(record, name) for name in _TOLD])
+
+
+def may_run(record: PodRecord) -> bool:
+    """Whether the runtime has something of the pod; before it was asked, whether the API knows a container."""
+    if record.shown is not None:
+        return bool(record.shown.sandboxes or record.shown.containers)
+    status = record.api_pod.status
+    known = (*status.init_container_statuses, *status.container_statuses, *status.ephemeral_container_statuses)
+    return any(each.container_id for each in known)
 
 
 def may_go(record: PodRecord) -> bool:

@@ -9,11 +9,13 @@ from flexlet.api.nodepod import NodePod
 from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import deeds
 from flexlet.core.agent.deeds import PodDeed
+from flexlet.core.agent.hooks import STARTED
 from flexlet.core.agent.observations import (
     Answer,
     Done,
     Failed,
     Finished,
+    HookChanged,
     PodGone,
     PodObservation,
     PodSeen,
@@ -54,6 +56,8 @@ def learned(observation: PodObservation, before: PodRecord | None) -> Note | Non
             return {"type": "PodGone"}
         case PullBegan(container=name, image=image):
             return {"type": "PullBegan", "container": name, "image": image}
+        case HookChanged():
+            return _hook(observation)
         case Shown():
             return _shown(observation, before)
         case Finished():
@@ -132,6 +136,14 @@ def _run(run: Container) -> Note:
     elif run.state == RUNNING and run.resources is not None:
         note["resources"] = run.resources
     return note
+
+
+def _hook(news: HookChanged) -> Note:
+    note: Note = {"type": "Hook", "container": news.container, "hook": news.hook, "state": news.state}
+    if news.state == STARTED:
+        return note
+    note["seconds"] = round(news.seconds, 3)
+    return note | {"message": news.message} if news.message else note
 
 
 def _finished(end: Finished, before: PodRecord | None) -> Note | None:

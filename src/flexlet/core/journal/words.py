@@ -49,6 +49,10 @@ _DECIDED: Final = {
 }
 
 
+_HOOKS: Final = {"abandoned": "was abandoned: it did not complete in the grace period"}
+"""How a hook ended, where one word does not say it."""
+
+
 def sentence(entry: Entry) -> str:
     """What the entry says, in plain words."""
     read = _READERS.get(entry.kind)
@@ -65,6 +69,8 @@ def _learned(note: Note) -> str:
             return "nobody asks for the pod any more"
         case "PullBegan":
             return f"pulling {note['image']} for {note['container']}"
+        case "Hook":
+            return _hook(note)
         case "Shown":
             return _shown(note)
         case "Finished":
@@ -83,6 +89,13 @@ def _seen(note: Note) -> str:
     if "unsupported" in note:
         text += f", which needs {', '.join(note['unsupported'])}"
     return f"{text}: {_sizes(note['resources'])}"
+
+
+def _hook(note: Note) -> str:
+    text = f"the {note['hook']} hook of {note['container']} {_HOOKS.get(note['state'], note['state'])}"
+    if "message" in note:
+        text += f": {note['message']}"
+    return f"{text} [{note['seconds']:.3f} s]" if "seconds" in note else text
 
 
 def _shown(note: Note) -> str:

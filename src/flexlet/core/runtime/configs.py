@@ -170,6 +170,8 @@ class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
+    stop_signal: str = ""
+    """What ends it gently, such as SIGUSR1; empty for what the image or the runtime says."""
     resources: RuntimeResources
     security: ContainerSecurity = ContainerSecurity()
 

@@ -71,6 +71,8 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
     resources: RuntimeResources | None = None
     """What the runtime was last asked for, not what the kernel has."""
     user: ContainerUser | None = None
+    stop_signal: str = ""
+    """What ends it gently; empty if the runtime does not tell."""
 
     @property
     def is_running(self) -> bool:

@@ -1,12 +1,11 @@
 """A pod from a manifest: named after its node, known by a hash of what the file says.
 
-Whoever changes the file gets another pod, because the hash is the uid. What the API server would fill in and
-refuse is done here too, by rules that are handed in: there may be no API server. A manifest that
-cannot be used is a Refused with the reason; the others go on.
+Whoever changes the file gets another pod, because the hash is the uid (`uids`). What the API server would fill in
+and refuse is done here too, by rules that are handed in: there may be no API server. A manifest that cannot be
+used is a Refused with the reason; the others go on.
 """
 
 import copy
-import hashlib
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from flexlet.api import age, decode
 from flexlet.api.nodepod import NodePod
 from flexlet.core.critical import SEEN_ANNOTATION, SOURCE_ANNOTATION
+from flexlet.core.staticpods import uids
 from flexlet.core.staticpods.references import reference
 from flexlet.errors import InputError
 
@@ -80,7 +80,9 @@ def static_pod(manifest: Manifest, node: str, seen_at: float, rules: PodRules) -
 
 
 def _made(manifest: Manifest, node: str, seen_at: float, rules: PodRules) -> StaticPod | Refused:
-    body = _placed(rules.read(copy.deepcopy(manifest.value)), manifest.path, node, seen_at)
+    read = rules.read(copy.deepcopy(manifest.value))
+    uid = read["metadata"].get("uid") or _uid(read, manifest, node, rules)
+    body = _placed(read, uid, node, seen_at)
     complaints = rules.complete(body)
     if complaints:
         return Refused(manifest.path, f"invalid pod: [{', '.join(complaints)}]")
@@ -98,10 +100,16 @@ def _shape(value: Any) -> str:
     return "" if named else "invalid pod: name is needed for the pod"
 
 
-def _placed(body: Object, path: str, node: str, seen_at: float) -> Object:
+def _uid(read: Object, manifest: Manifest, node: str, rules: PodRules) -> str:
+    """The defaults are part of what is hashed, the marks and the place on the node are not."""
+    full = copy.deepcopy(read)
+    rules.complete(full)
+    return uids.uid(full, manifest.value, node, manifest.path)
+
+
+def _placed(body: Object, uid: str, node: str, seen_at: float) -> Object:
     """The object on its node, with the marks of where it comes from."""
     metadata, spec = body["metadata"], body.setdefault("spec", {})
-    uid = metadata.get("uid") or _hash(body, node, path)
     metadata |= {
         "uid": uid,
         "name": f"{metadata['name']}-{node.lower()}",
@@ -119,10 +127,3 @@ def _placed(body: Object, path: str, node: str, seen_at: float) -> Object:
         spec["tolerations"] = [*tolerations, dict(_TOLERATION)]
     body["status"] = {"phase": "Pending"}
     return body
-
-
-def _hash(body: Object, node: str, path: str) -> str:
-    """32 hexadecimal digits; the order and the layout of the file do not matter."""
-    digest = hashlib.blake2b(msgspec.json.encode(body, order="deterministic"), digest_size=16)
-    digest.update(f"host:{node}file:{path}".encode())
-    return digest.hexdigest()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from flexlet.api.units import PodUid
 from flexlet.core.actions import RecordEvent
+from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.agent.world import World
 from flexlet.core.machine.machine import Machine
@@ -21,7 +22,7 @@ from flexlet.core.node.decider import NodeDecider
 from flexlet.core.node.facts import NodeFacts
 from flexlet.core.node.settings import NodeSettings
 from flexlet.core.observations import Observation
-from flexlet.engine.agent import intake, present
+from flexlet.engine.agent import intake, podlog, present
 from flexlet.engine.agent.ballooning import Ballooning
 from flexlet.engine.agent.bookkeeping import Bookkeeping
 from flexlet.engine.agent.choices import Choices
@@ -90,7 +91,9 @@ class Agent:
         puller = Puller(tools, choices.parallel_pulls, choices.pull_qps, choices.pull_burst)
         self.hands = AgentHands(tools, puller)
         world = World(setup=setup)
-        self.loop = AgentLoop(world, self.hands, clock, journal, self._record, self._forget, choices.witness)
+        logged = podlog.LoggedJournal(journal, self._known)
+        self.loop = AgentLoop(world, self.hands, clock, logged, self._record, self._forget, choices.witness)
+        self.loop.watchers.append(podlog.watch)
         self.watching = Watching(tools.runtime, clock, self._look)
         self.static = StaticPods(settings.name, choices.static, self.loop, tools.runtime, clock)
         self.books = Bookkeeping(self.loop, tools, self.watching)
@@ -203,6 +206,9 @@ class Agent:
         record = self.loop.world.pods.get(uid)
         if record is not None:
             await looking.show(self.tools, record, self.loop.world)
+
+    def _known(self, uid: str) -> PodRecord | None:
+        return self.loop.world.pods.get(uid)
 
     async def _record(self, event: RecordEvent) -> None:
         await self._event_turn()

@@ -6,6 +6,7 @@ from flexlet.core.node.decider import NodeDecider
 from flexlet.core.observations import Observation
 from flexlet.core.staticpods.mirrors import MirrorDecider
 from flexlet.engine.agent.hands.tools import Tools
+from flexlet.engine.connection import Connection
 from flexlet.engine.executor import Executor
 from flexlet.engine.fanout import Fanout, Reader
 from flexlet.engine.feed import Feed
@@ -20,7 +21,7 @@ class Hearing:
     def __init__(
         self, name: str, tools: Tools, recorder: Recorder, decider: NodeDecider, mirrors: MirrorDecider
     ) -> None:
-        self.pods = _feed(tools, PODS, f"spec.nodeName={name}")
+        self.pods = _feed(tools, PODS, f"spec.nodeName={name}", Connection("API server", tools.clock))
         self.node = _feed(tools, NODES, f"metadata.name={name}")
         executor = Executor(tools.cluster, recorder)
         self.node_loop = Loop(decider, (), executor, tools.clock, shared=[self.node])
@@ -39,8 +40,8 @@ class Hearing:
         await self._heard_node.wait()
 
 
-def _feed(tools: Tools, ref: Ref, selector: str) -> Fanout:
-    return Fanout(Feed(tools.cluster, tools.clock, ref, field_selector=selector))
+def _feed(tools: Tools, ref: Ref, selector: str, connection: Connection | None = None) -> Fanout:
+    return Fanout(Feed(tools.cluster, tools.clock, ref, field_selector=selector, connection=connection))
 
 
 def _told(reader: Reader, heard: asyncio.Event) -> Reader:

@@ -20,7 +20,16 @@ from flexlet.core.agent.deeds import PodDeed, SaveAllocation
 from flexlet.core.agent.fold import folded
 from flexlet.core.agent.household import Settlement
 from flexlet.core.agent.lifecycle import decide
-from flexlet.core.agent.observations import Finished, Outcome, PodGone, PodObservation, PodSeen, PullBegan, Shown
+from flexlet.core.agent.observations import (
+    Finished,
+    HookChanged,
+    Outcome,
+    PodGone,
+    PodObservation,
+    PodSeen,
+    PullBegan,
+    Shown,
+)
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World, joined
 from flexlet.core.journal import notes
@@ -152,7 +161,7 @@ class AgentLoop:
     def _fold(self, observation: PodObservation | Change, now: float) -> set[str]:
         if isinstance(observation, Finished) and isinstance(observation.deed, SaveAllocation):
             return self._take(household.granted(self.world, observation, now), now)
-        if not isinstance(observation, PodSeen | PodGone | Shown | PullBegan | Finished):
+        if not isinstance(observation, PodSeen | PodGone | Shown | PullBegan | HookChanged | Finished):
             return self._change(observation)
         uid = observation.pod.metadata.uid if isinstance(observation, PodSeen) else observation.uid
         before = self.world.pods.get(uid)
@@ -161,7 +170,7 @@ class AgentLoop:
         if isinstance(observation, PodSeen) and _is_stale(before, observation):
             return set()
         after = folded(before, observation, self.world.setup, now)
-        if after.record is before and not after.events:
+        if after.record is before and not after.events and not isinstance(observation, HookChanged):
             return set()
         self._see(before, after.record, observation, now)
         self.world = self.world.with_pods({uid: after.record}).because(_occasion(before, after.record, self.world))

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from flexlet.core.runtime.shown import Glimpse
+from flexlet.engine.connection import Connection
 from flexlet.errors import RuntimeFault
 from flexlet.ports.clock import Clock
 from flexlet.ports.runtime import Observing
@@ -31,6 +32,7 @@ class Watching:
         self._look = look
         self._seen: dict[str, frozenset[Glimpse]] | None = None
         self._hinted = False
+        self._connection = Connection("container runtime", clock)
         self.last_look_at = clock.now()
         """When the runtime last answered; the node is not well if that is long ago."""
 
@@ -56,8 +58,10 @@ class Watching:
         """One quick look; a runtime that does not answer is asked again at the next one."""
         try:
             found = _by_pod(await self._runtime.overview())
-        except RuntimeFault:
+        except RuntimeFault as fault:
+            self._connection.failed(fault.detail)
             return
+        self._connection.answered()
         before, self._seen = self._seen, found
         self.last_look_at = self._clock.now()
         if before is not None:

@@ -139,7 +139,7 @@ def test_the_link_to_a_log_fits_into_a_file_name() -> None:
 
 
 def test_a_container_is_made_with_everything_an_agent_without_its_spec_must_know() -> None:
-    hook = Lifecycle(pre_stop=Handler(exec=ExecAction(command=("true",))))
+    hook = Lifecycle(pre_stop=Handler(exec=ExecAction(command=("true",))), stop_signal="SIGUSR1")
     given = container(
         "c",
         command=("echo", "$(A)"),
@@ -166,6 +166,7 @@ def test_a_container_is_made_with_everything_an_agent_without_its_spec_must_know
     assert isinstance(config, ContainerConfig)
     assert (config.command, config.args, config.log_path) == (("echo", "1"), ("$(B)", "$(A)"), "c/2.log")
     assert (config.image, config.image_ref, config.mounts, config.attempt) == ("busybox:1", "sha256:1", mounts, 2)
+    assert config.stop_signal == "SIGUSR1"
     assert config.labels == {**names.pod_labels(whole), names.CONTAINER_NAME: "c"}
     assert config.annotations == {
         names.HASH: names.container_hash(given),

@@ -10,6 +10,7 @@ from flexlet.api import decode
 from flexlet.api.nodepod import NodePod
 from flexlet.api.nodepod.security import PodSecurityContext, SecurityContext
 from flexlet.api.nodepod.volumes import Volume, VolumeMount
+from flexlet.api.pod import ResourceRequirements
 from flexlet.api.quantity import Quantity
 from flexlet.core.agent.containers import layout, volumes
 from flexlet.core.agent.containers.contents import (
@@ -76,6 +77,39 @@ def test_a_directory_in_memory_is_as_large_as_the_least_limit_allows(
     if isinstance(expected, int):
         expected = EmptyDirectory(name="v", in_memory=True, size_bytes=expected, mode=0o1777)
     assert made(source, pod(container("c", "", limit))) == expected
+
+
+def huge(*sizes: str) -> NodePod:
+    """A pod that asks for huge pages of these sizes, each in a container of its own."""
+    asked = [ResourceRequirements(requests={f"hugepages-{size}": Quantity.parse(size)}) for size in sizes]
+    return pod(*[replace(container(f"c{at}"), resources=each) for at, each in enumerate(asked)], container("c"))
+
+
+@pytest.mark.parametrize(
+    ("medium", "sizes", "expected"),
+    [
+        ("HugePages", ("2Mi", "2Mi"), 2 << 20),
+        ("HugePages-1Gi", ("2Mi", "1Gi"), GIB),
+        (
+            "HugePages",
+            ("2Mi", "1Gi"),
+            "medium: HugePages can't be used if container requests multiple huge page sizes",
+        ),
+        (
+            "HugePages-2Mi",
+            ("1Gi",),
+            "medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages",
+        ),
+    ],
+)
+def test_a_directory_in_huge_pages_has_pages_that_the_pod_asks_for(
+    medium: str, sizes: tuple[str, ...], expected: int | str
+) -> None:
+    found = made({"emptyDir": {"medium": medium}}, huge(*sizes))
+    if isinstance(expected, str):
+        assert found == Problem(expected, "v")
+    else:
+        assert found == EmptyDirectory(name="v", page_size=expected, mode=0o755)
 
 
 def test_only_config_maps_are_kept_on_disk() -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tests.core.agent.builders import NOW, SETUP, container, deleted, pod, record, run, runtime, sidecar
 
 from flexlet.api.nodepod import NodePod
+from flexlet.api.nodepod.handlers import Lifecycle
 from flexlet.api.nodepod.pod import NodeContainerStatus
 from flexlet.api.nodepod.volumes import VolumeMount
 from flexlet.core.agent.record import PodRecord, Trouble
@@ -55,6 +56,14 @@ def test_a_running_container() -> None:
         "resources": {},
         "user": {"linux": {"uid": 1, "gid": 2, "supplementalGroups": [3]}},
     }
+
+
+@pytest.mark.parametrize(("asked", "found"), [("SIGUSR1", ["SIGUSR1"]), (None, [])])
+def test_a_stop_signal_is_told_where_one_is_asked_for(asked: str | None, found: list[str]) -> None:
+    """The runtime tells of the image's signals too; a kubelet without the feature tells of none."""
+    signalled = container("c", lifecycle=Lifecycle(stop_signal=asked))
+    entry = one(record(pod(signalled), runtime(run(signalled, stop_signal="SIGUSR1"))))
+    assert [entry[key] for key in entry if key == "stopSignal"] == found
 
 
 def test_the_run_before_is_the_last_state() -> None:

@@ -75,6 +75,7 @@ def container_config(making: Making) -> ContainerConfig | Problem:
         stdin=container.stdin,
         stdin_once=container.stdin_once,
         tty=container.tty,
+        stop_signal=(container.lifecycle.stop_signal or "") if container.lifecycle is not None else "",
         resources=_resources(making),
         security=context,
     )

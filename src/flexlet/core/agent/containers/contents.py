@@ -59,12 +59,14 @@ class File(msgspec.Struct, frozen=True):
 
 
 class EmptyDirectory(msgspec.Struct, frozen=True, kw_only=True):
-    """A directory that starts empty and is kept; in memory if `size_bytes` is not None."""
+    """A directory that starts empty and is kept; on the disk, in memory or in huge pages."""
 
     name: str
     in_memory: bool = False
     size_bytes: int | None = None
     """Of a directory in memory; None: as large as the kernel likes."""
+    page_size: int = 0
+    """Of a directory in huge pages, in bytes."""
     mode: int = 0o777
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.nodepod.volumes import EmptyDir, Volume
-from flexlet.core.agent.containers import layout
+from flexlet.core.agent.containers import hugepages, layout
 from flexlet.core.agent.containers.contents import (
     EmptyDirectory,
     FileSet,
@@ -130,6 +130,11 @@ def _empty(pod: NodePod, volume: Volume, setup: NodeSetup) -> EmptyDirectory | P
     source = volume.empty_dir or EmptyDir()
     if not source.medium:
         return EmptyDirectory(name=volume.name)
+    if hugepages.is_medium(source.medium):
+        found = hugepages.page_size(source.medium, pod)
+        return (
+            found if isinstance(found, Problem) else EmptyDirectory(name=volume.name, page_size=found, mode=0o755)
+        )
     if source.medium != "Memory":
         return Problem(f'unknown storage medium "{source.medium}"')
     size = memory_size(pod, setup, source.size_limit.value if source.size_limit is not None else 0)

@@ -13,6 +13,7 @@ from flexlet.core.agent.fold import ends, looks, sources
 from flexlet.core.agent.observations import (
     AllocationRead,
     Finished,
+    HookChanged,
     PodGone,
     PodObservation,
     PodSeen,
@@ -44,6 +45,8 @@ def folded(record: PodRecord, observation: PodObservation, setup: NodeSetup, now
         case PullBegan(container=name, image=image, absent_secrets=absent):
             told = events.without_secrets(record.pod, absent) if absent else ()
             return Folded(record, (*told, events.pulling(record.pod, name, image)))
+        case HookChanged():
+            return Folded(record)
         case Finished():
             return Folded(*ends.finished(record, observation, setup, now))
 

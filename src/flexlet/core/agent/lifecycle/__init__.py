@@ -4,9 +4,10 @@
 what people are told, and when to ask again. What must come after something else is decided when that has been seen
 to be done. Asking twice without anything new in between decides nothing the second time.
 
-A pod is looked at before anything is decided about it. It lives (`resizing`, `life`) until there is a reason to
-stop it for good (`stopping`), then it is cleaned up (`cleaning`). The API is told first how things were found, and
-at the end what became of that: so a crash is reported before the wait that follows it.
+A pod is looked at before anything is decided about it, but for telling that it was rejected. It lives (`resizing`,
+`life`) until there is a reason to stop it for good (`stopping`), then it is cleaned up (`cleaning`). The API is
+told first how things were found, and at the end what became of that: so a crash is reported before the wait that
+follows it.
 """
 
 from flexlet.core.agent import doubts, probing
@@ -15,7 +16,7 @@ from flexlet.core.agent.deeds import Inspect
 from flexlet.core.agent.lifecycle import cleaning, life, resizing, stopping
 from flexlet.core.agent.lifecycle.draft import Draft
 from flexlet.core.agent.lifecycle.telling import tell
-from flexlet.core.agent.record import UNDECIDED, PodRecord
+from flexlet.core.agent.record import REJECTED, UNDECIDED, PodRecord
 from flexlet.core.agent.setup import NodeSetup
 
 __all__ = ["decide"]
@@ -26,6 +27,10 @@ def decide(record: PodRecord, setup: NodeSetup, now: float) -> Decision:
     draft = Draft(record, setup, now)
     if record.shown is None or record.stale:
         draft.issue(Inspect(uid=record.uid))
+    if record.shown is None and record.admission == REJECTED and record.ending is not None:
+        # Nobody has to wait for a runtime that is slow or away to learn that a pod cannot run here.
+        life.note_start(draft)
+        tell(draft)
     if record.shown is None or (record.admission == UNDECIDED and not record.gone):
         return draft.decision()
     may_act = not record.stale and setup.runtime_ready and not _is_in_doubt(draft)

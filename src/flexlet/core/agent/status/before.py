@@ -103,4 +103,6 @@ def _entry(status: NodeContainerStatus) -> Json:
         entry["allocatedResources"] = text_list(status.allocated_resources)
     if status.user is not None:
         entry["user"] = status.user
+    if status.stop_signal:
+        entry["stopSignal"] = status.stop_signal
     return entry

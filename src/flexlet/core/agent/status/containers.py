@@ -135,6 +135,9 @@ def _of_run(of: View, container: NodeContainer, known: tuple[Container, ...], ol
         entry["volumeMounts"] = _mounts(of, container.volume_mounts)
     if newest.user is not None:
         entry["user"] = _user(newest.user)
+    # Others may have a signal from their image; the kubelet tells of any only where stop signals are switched on.
+    if newest.stop_signal and container.lifecycle is not None and container.lifecycle.stop_signal:
+        entry["stopSignal"] = newest.stop_signal
     return entry
 
 

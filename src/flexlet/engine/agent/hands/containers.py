@@ -150,7 +150,8 @@ async def _run(
     await tools.files.link_log(log, names.log_link(pod, container.name, made))
     if container.lifecycle is None or container.lifecycle.post_start is None:
         return Done(id=made)
-    failure = await hooks.run(tools, pod, container, container.lifecycle.post_start, made, record.ips)
+    target = hooks.Target(pod, container, made, record.ips)
+    failure = await hooks.post_start(tools, target, container.lifecycle.post_start)
     return Failed(reason=HOOK_ERROR, message=failure, stage="hook", id=made) if failure else Done(id=made)
 
 

@@ -4,8 +4,6 @@ The hook's seconds are taken off the grace; at least two are left for the signal
 hook that hangs is abandoned when the grace is over.
 """
 
-import asyncio
-import contextlib
 from typing import Final
 
 from flexlet.api.nodepod.handlers import Handler
@@ -28,9 +26,7 @@ async def stop(tools: Tools, deed: StopContainer, record: PodRecord, world: Worl
         await tools.ledger.replaced.add(record.pod_uid, deed.container_id, {run.id for run in there})
     failure = ""
     if deed.pre_stop is not None and deed.grace_s > 0:
-        failure = await _within_grace(
-            tools, deed.container, deed.container_id, deed.pre_stop, deed.grace_s, record
-        )
+        failure = await _pre_stop(tools, deed.container, deed.container_id, deed.pre_stop, deed.grace_s, record)
     spent = int(tools.clock.monotonic() - began)
     await tools.runtime.stop_container(deed.container_id, max(_LEAST_S, deed.grace_s - spent))
     await leftovers.end(tools, record, world, deed.container_id)
@@ -39,24 +35,13 @@ async def stop(tools: Tools, deed: StopContainer, record: PodRecord, world: Worl
 
 async def run_pre_stop(tools: Tools, deed: RunPreStop, record: PodRecord, _: World) -> Outcome:
     """Only the hook; the container goes on until it is its turn."""
-    failure = await _within_grace(tools, deed.container, deed.container_id, deed.hook, deed.grace_s, record)
+    failure = await _pre_stop(tools, deed.container, deed.container_id, deed.hook, deed.grace_s, record)
     return Done(hook_failure=failure)
 
 
-async def _within_grace(
+async def _pre_stop(
     tools: Tools, name: str, container_id: str, handler: Handler, grace_s: int, record: PodRecord
 ) -> str:
     """Run a hook for as long as the grace lasts."""
-    container = making.named(record.pod, name)
-    hook = asyncio.ensure_future(
-        hooks.run(tools, record.pod, container, handler, container_id, record.ips, grace_s)
-    )
-    limit = asyncio.ensure_future(tools.clock.sleep(grace_s))
-    try:
-        await asyncio.wait({hook, limit}, return_when=asyncio.FIRST_COMPLETED)
-        return hook.result() if hook.done() else ""
-    finally:
-        for each in (hook, limit):
-            each.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await each
+    target = hooks.Target(record.pod, making.named(record.pod, name), container_id, record.ips)
+    return await hooks.pre_stop(tools, target, handler, grace_s)
