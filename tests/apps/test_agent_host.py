@@ -148,6 +148,20 @@ def test_verbosity_is_a_level(settings: Logging, verbose: bool, level: int) -> N
     assert logs.level(settings, verbose=verbose) == level
 
 
+def test_what_the_agent_does_is_logged_at_any_verbosity() -> None:
+    root, ours = logging.getLogger(), logging.getLogger("flexlet")
+    before = (root.handlers[:], root.level, ours.level)
+    try:
+        logs.configure(Logging())
+        assert (root.level, ours.level) == (logging.WARNING, logging.INFO)
+        logs.configure(Logging(verbosity=4))
+        assert (root.level, ours.level) == (logging.DEBUG, logging.DEBUG)
+    finally:
+        root.handlers[:], level, mine = before
+        root.setLevel(level)
+        ours.setLevel(mine)
+
+
 def test_lines_may_be_json() -> None:
     record = logging.LogRecord("flexlet.x", logging.WARNING, "", 0, "so %d", (1,), None)
     record.created = 1.5

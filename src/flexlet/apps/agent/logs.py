@@ -27,17 +27,19 @@ class JsonLines(logging.Formatter):
 
 
 def level(settings: Logging, *, verbose: bool) -> int:
-    """Warnings only, unless somebody wants to know more."""
+    """Of the libraries: warnings only, unless somebody wants to know more."""
     if settings.verbosity >= _DEBUG:
         return logging.DEBUG
     return logging.INFO if verbose or settings.verbosity >= _INFO else logging.WARNING
 
 
 def configure(settings: Logging, *, verbose: bool = False) -> None:
-    """Log to stderr from now on."""
+    """Log to stderr from now on; what the agent itself does is logged at any verbosity, as the kubelet does."""
     handler = logging.StreamHandler()
     if settings.format == "json":
         handler.setFormatter(JsonLines())
     else:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    logging.basicConfig(level=level(settings, verbose=verbose), handlers=[handler], force=True)
+    chosen = level(settings, verbose=verbose)
+    logging.basicConfig(level=chosen, handlers=[handler], force=True)
+    logging.getLogger("flexlet").setLevel(min(chosen, logging.INFO))
