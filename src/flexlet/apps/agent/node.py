@@ -56,6 +56,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Cluster
     runtime: Runtime
     cgroups: CgroupTree
+    driver: str
+    """Who owns the cgroups, as the runtime says, or else the configuration."""
     meters: MeterLedger
     journal: Journal
     clock: Clock
@@ -67,15 +69,14 @@ async def build(around: Surroundings) -> Agent:
     """The agent, not started."""
     config = around.config
     gates = uses.gates(config)
-    driver = await around.runtime.cgroup_driver() or config.cgroup_driver
     await host.enforce_reservations(config, around.cgroups)
     return Agent(
         _settings(around, gates),
-        await _setup(around, gates, driver),
+        await _setup(around, gates),
         _tools(around),
         _view(around),
         _detecting(around),
-        PodTree(around.cgroups, driver, uses.cgroup_settings(config)),
+        PodTree(around.cgroups, around.driver, uses.cgroup_settings(config)),
         around.journal,
         around.meters,
         _choices(around, gates),
@@ -174,7 +175,7 @@ def _reservation(around: Surroundings) -> Reservation:
     return msgspec.structs.replace(uses.reservation(around.config), share=share)
 
 
-async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
+async def _setup(around: Surroundings, gates: Gates) -> NodeSetup:
     options, config = around.options, around.config
     version = await around.runtime.version()
     return NodeSetup(
@@ -182,7 +183,7 @@ async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
         cgroups=uses.cgroup_settings(config),
         gates=gates,
         managers=uses.manager_settings(config),
-        driver=driver,
+        driver=around.driver,
         root=str(options.root),
         pod_logs=config.pod_logs_dir,
         runtime_name=version.name,
