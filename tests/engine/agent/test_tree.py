@@ -132,3 +132,45 @@ def test_what_all_pods_use_is_the_kernels_word() -> None:
         assert await stage.tree.used() == 4096
 
     asyncio.run(tale())
+
+
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        ("kubepods", {"memory.max": "max", "pids.max": "7"}),
+        ("kubepods/burstable", {"cpu.weight": "100"}),
+        ("kubepods/besteffort", {"cpu.weight": "9"}),
+    ],
+)
+def test_what_others_change_comes_back(path: str, files: dict[str, str]) -> None:
+    """Whoever it was; and what nobody changed is not written again."""
+
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"memory.max": "8000000", "pids.max": "100", "cpu.weight": "118"})
+        await stage.tree.pods([pods.pod(pods.container("a", "2,1Gi"))])
+        before = {name: stage.file(name, path) for name in files}
+        await stage.tree.make()
+        stage.written()
+        await stage.sim.cgroups.write(path, files)
+        assert {name: stage.file(name, path) for name in files} == files
+        stage.written()
+        await stage.tree.make()
+        assert {name: stage.file(name, path) for name in files} == before
+        assert [(where, set(what)) for where, what in stage.written()] == [(path, set(files))]
+        await stage.tree.make()
+        assert stage.written() == []
+
+    asyncio.run(tale())
+
+
+def test_a_tier_that_was_removed_gets_its_weight_back() -> None:
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.pods([pods.pod(pods.container("a", "2,1Gi"))])
+        weight = stage.file("cpu.weight", "kubepods/burstable")
+        await stage.sim.cgroups.remove("kubepods/burstable")
+        await stage.tree.make()
+        assert stage.file("cpu.weight", "kubepods/burstable") == weight != "100"
+
+    asyncio.run(tale())
