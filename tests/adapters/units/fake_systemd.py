@@ -206,6 +206,7 @@ def _files(known: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield file, str(CpuSet.of(ids)) or "\n"
         else:
             yield file, "max" if value == INFINITY else str(value)
+    yield "memory.oom.group", "0"
     per_second = known.get("CPUQuotaPerSecUSec", INFINITY)
     period = 100_000 if per_second == INFINITY else known.get("CPUQuotaPeriodUSec", 100_000)
     yield "cpu.max", f"{'max' if per_second == INFINITY else per_second * period // 1_000_000} {period}"

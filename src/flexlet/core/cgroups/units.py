@@ -1,7 +1,8 @@
 """cgroups as units of systemd, and the values of cgroup files as properties of units.
 
 systemd writes what it knows into the files of its units whenever it sees fit, so it must know what we want. What
-it has no property for (huge pages, ``memory.oom.group``) is in the files alone, which it leaves alone.
+it has no property for is in the files alone: huge pages, which it leaves alone, and ``memory.oom.group``, which it
+sets to 0 in slices; nobody sets that for more than a container.
 
 Follows the systemd driver of opencontainers/cgroups 0.0.6 and systemd.resource-control(5).
 """
