@@ -174,3 +174,20 @@ def test_a_tier_that_was_removed_gets_its_weight_back() -> None:
         assert stage.file("cpu.weight", "kubepods/burstable") == weight != "100"
 
     asyncio.run(tale())
+
+
+def test_agents_that_share_a_host_do_not_undo_each_others_work() -> None:
+    """Of the cgroups that they have in common the last word counts, as long as nobody has anything new to say."""
+
+    async def tale() -> None:
+        stage = Stage()
+        one, other = (PodTree(stage.sim.cgroups, "cgroupfs", DEFAULTS, is_shared=True) for _ in range(2))
+        await one.make()
+        await one.hold({"memory.max": "4096"})
+        await other.hold({"memory.max": "8192"})
+        stage.written()
+        await one.make()
+        await other.make()
+        assert (stage.file("memory.max"), stage.written()) == ("8192", [])
+
+    asyncio.run(tale())

@@ -17,7 +17,7 @@ from flexlet.adapters.prober import NetworkProber
 from flexlet.adapters.sysfs.reader import SysfsHost
 from flexlet.adapters.uevents import NetlinkUevents, ProcSwaps
 from flexlet.apps.agent import host
-from flexlet.apps.agent.options import AgentOptions
+from flexlet.apps.agent.options import AgentOptions, is_shared
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.balloon import boot
 from flexlet.core.gates import Gates
@@ -76,11 +76,16 @@ async def build(around: Surroundings) -> Agent:
         _tools(around),
         _view(around),
         _detecting(around),
-        PodTree(around.cgroups, around.driver, uses.cgroup_settings(config)),
+        _tree(around),
         around.journal,
         around.meters,
         _choices(around, gates),
     )
+
+
+def _tree(around: Surroundings) -> PodTree:
+    settings = uses.cgroup_settings(around.config)
+    return PodTree(around.cgroups, around.driver, settings, is_shared=is_shared(around.options))
 
 
 def _choices(around: Surroundings, gates: Gates) -> Choices:

@@ -31,8 +31,12 @@ log: Final = logging.getLogger(__name__)
 class PodTree:
     """Owner of everything between the root of the tree and the pods' own cgroups."""
 
-    def __init__(self, cgroups: CgroupTree, driver: str, settings: CgroupSettings) -> None:
+    def __init__(
+        self, cgroups: CgroupTree, driver: str, settings: CgroupSettings, *, is_shared: bool = False
+    ) -> None:
         self._cgroups = cgroups
+        self._is_shared = is_shared
+        """Whether other agents of this host write to the same cgroups: they would undo each other's work."""
         self._driver = driver
         self._settings = settings
         self._held: dict[str, str] = {}
@@ -55,7 +59,7 @@ class PodTree:
         for qos in (GUARANTEED, BURSTABLE, BEST_EFFORT):
             await self._cgroups.create(tier_path(qos, self._driver))
         await self._write(self.path, lower(self._held, self._cap))
-        for path in tuple(self._written):
+        for path in () if self._is_shared else tuple(self._written):
             await self._restore(path)
 
     async def hold(self, files: Mapping[str, str], hugepage_sizes: Iterable[int] | None = None) -> None:
