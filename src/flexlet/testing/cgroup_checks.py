@@ -22,6 +22,10 @@ class CgroupBench(Protocol):
         """Everything happens below this."""
         ...
 
+    def at(self, *names: str) -> str:
+        """The path of a cgroup below it, spelled as this tree spells its paths."""
+        ...
+
     async def start_process(self, path: str, memory: int = 0) -> int:
         """Start a process in a cgroup that sleeps and uses so much memory; its pid."""
         ...
@@ -33,13 +37,14 @@ class CgroupBench(Protocol):
 
 async def cgroups_come_and_go(bench: CgroupBench) -> None:
     """Making and removing may be repeated; parents are made on the way, and children go with their parent."""
-    tree, path = bench.tree, f"{bench.path}/come"
+    tree, path = bench.tree, bench.at("come")
+    a, b, below = bench.at("come", "a"), bench.at("come", "b"), bench.at("come", "b", "c")
     expect(await tree.exists(path), False)
-    await tree.create(f"{path}/b/c")
-    await tree.create(f"{path}/b/c")
-    await tree.create(f"{path}/a")
-    expect(await tree.exists(f"{path}/b/c"), True)
-    expect(await tree.children(path), ("a", "b"))
+    await tree.create(below)
+    await tree.create(below)
+    await tree.create(a)
+    expect(await tree.exists(below), True)
+    expect(await tree.children(path), (a.rpartition("/")[2], b.rpartition("/")[2]))
     await tree.remove(path)
     expect(await tree.exists(path), False)
     await tree.remove(path)
@@ -47,7 +52,7 @@ async def cgroups_come_and_go(bench: CgroupBench) -> None:
 
 async def nothing_is_found_where_nothing_is(bench: CgroupBench) -> None:
     """Looking at a cgroup that is not there is no error, writing to it is."""
-    tree, path = bench.tree, f"{bench.path}/nothing"
+    tree, path = bench.tree, bench.at("nothing")
     expect(await tree.read(path, ("memory.max",)), {})
     expect(await tree.children(path), ())
     expect(await tree.processes(path), ())
@@ -57,7 +62,7 @@ async def nothing_is_found_where_nothing_is(bench: CgroupBench) -> None:
 
 async def controllers_are_handed_down(bench: CgroupBench) -> None:
     """A cgroup far below has what the root has, or no limit would be kept there."""
-    path = f"{bench.path}/controllers/a/b"
+    path = bench.at("controllers", "a", "b")
     await bench.tree.create(path)
     there = await bench.tree.read(path, ("cgroup.controllers",))
     root = await bench.tree.read("", ("cgroup.controllers",))
@@ -76,13 +81,22 @@ async def a_new_cgroup_has_no_limits(bench: CgroupBench) -> None:
 async def values_are_read_back(bench: CgroupBench) -> None:
     """What is written is there, memory in whole pages."""
     path = await _made(bench, "values")
-    await bench.tree.write(
-        path, {"cpu.weight": "39", "cpu.max": "20000 50000", "memory.max": "100000000", "memory.oom.group": "1"}
-    )
-    files = ("cpu.weight", "cpu.max", "memory.max", "memory.oom.group", "no.such")
+    await bench.tree.write(path, {"cpu.weight": "39", "cpu.max": "20000 50000", "memory.max": "100000000"})
     expect(
-        await bench.tree.read(path, files),
-        {"cpu.weight": "39", "cpu.max": "20000 50000", "memory.max": "99999744", "memory.oom.group": "1"},
+        await bench.tree.read(path, ("cpu.weight", "cpu.max", "memory.max", "no.such")),
+        {"cpu.weight": "39", "cpu.max": "20000 50000", "memory.max": "99999744"},
+    )
+    await bench.tree.write(path, {"cpu.max": "max 100000", "memory.max": "max"})
+    expect(await bench.tree.read(path, ("cpu.max", "memory.max")), {"cpu.max": "max 100000", "memory.max": "max"})
+
+
+async def what_systemd_would_reset_is_kept(bench: CgroupBench) -> None:
+    """The kernel keeps a period that nobody names, and a group that is killed together; systemd does not."""
+    path = await _made(bench, "kept")
+    await bench.tree.write(path, {"cpu.max": "20000 50000", "memory.max": "100000000", "memory.oom.group": "1"})
+    expect(
+        await bench.tree.read(path, ("cpu.max", "memory.max", "memory.oom.group")),
+        {"cpu.max": "20000 50000", "memory.max": "99999744", "memory.oom.group": "1"},
     )
     await bench.tree.write(path, {"cpu.max": "max", "memory.max": "max"})
     expect(await bench.tree.read(path, ("cpu.max", "memory.max")), {"cpu.max": "max 50000", "memory.max": "max"})
@@ -121,20 +135,20 @@ async def unknown_files_are_refused_and_unknown_controllers_skipped(bench: Cgrou
 
 async def processes_are_seen_from_above(bench: CgroupBench) -> None:
     """A pod's processes are those of its containers."""
-    path = f"{bench.path}/processes"
-    await bench.tree.create(f"{path}/a")
-    await bench.tree.create(f"{path}/b")
-    pids = {await bench.start_process(f"{path}/a"), await bench.start_process(f"{path}/b")}
+    path, a, b = bench.at("processes"), bench.at("processes", "a"), bench.at("processes", "b")
+    await bench.tree.create(a)
+    await bench.tree.create(b)
+    pids = {await bench.start_process(a), await bench.start_process(b)}
     expect(set(await bench.tree.processes(path)), pids)
-    expect(len(await bench.tree.processes(f"{path}/a")), 1)
+    expect(len(await bench.tree.processes(a)), 1)
     await bench.tree.remove(path)
 
 
 async def removing_kills(bench: CgroupBench) -> None:
     """Whatever is left in a cgroup goes with it."""
-    path = f"{bench.path}/killed"
-    await bench.tree.create(f"{path}/a")
-    await bench.start_process(f"{path}/a")
+    path, below = bench.at("killed"), bench.at("killed", "a")
+    await bench.tree.create(below)
+    await bench.start_process(below)
     await bench.tree.remove(path)
     expect(await bench.tree.exists(path), False)
     expect(await bench.tree.processes(bench.path), ())
@@ -174,7 +188,7 @@ async def a_pin_stays_while_somebody_runs(bench: CgroupBench) -> None:
 
 async def _made(bench: CgroupBench, name: str) -> str:
     """A cgroup with CPU and memory controllers."""
-    path = f"{bench.path}/{name}"
+    path = bench.at(name)
     await bench.tree.create(path)
     controllers = (await bench.tree.read(path, ("cgroup.controllers",)))["cgroup.controllers"].split()
     if not {"cpu", "memory"} <= set(controllers):
@@ -182,7 +196,7 @@ async def _made(bench: CgroupBench, name: str) -> str:
     return path
 
 
-CHECKS: Final[tuple[Check[CgroupBench], ...]] = (
+UNIT_CHECKS: Final[tuple[Check[CgroupBench], ...]] = (
     cgroups_come_and_go,
     nothing_is_found_where_nothing_is,
     controllers_are_handed_down,
@@ -195,3 +209,7 @@ CHECKS: Final[tuple[Check[CgroupBench], ...]] = (
     a_limit_below_usage_is_kept_by_killing,
     a_pin_stays_while_somebody_runs,
 )
+"""Of any tree, also where the cgroups are units of systemd."""
+
+CHECKS: Final[tuple[Check[CgroupBench], ...]] = (*UNIT_CHECKS, what_systemd_would_reset_is_kept)
+"""Of a tree that nobody but us writes to."""

@@ -29,6 +29,10 @@ class RealBench:
         self._root = root
         self._children: list[asyncio.subprocess.Process] = []
 
+    def at(self, *names: str) -> str:
+        """The path of a cgroup below."""
+        return "/".join((self.path, *names))
+
     async def start_process(self, path: str, memory: int = 0) -> int:
         """Start a process in a cgroup, and wait until it has its memory."""
         command = (sys.executable, "-S", "-c", _SLEEPER, str(self._root / path / "cgroup.procs"), str(memory))

@@ -141,6 +141,10 @@ class FakeCgroups:
     async def processes(self, path: str) -> tuple[int, ...]:
         return self.pids.get(path, ())
 
+    async def children(self, path: str) -> tuple[str, ...]:
+        names = (each.removeprefix(f"{path}/") for each in self.files if each.startswith(f"{path}/"))
+        return tuple(sorted(name for name in names if "/" not in name))
+
 
 class FakeViews:
     """The agent's side: the pod ``default/web``."""

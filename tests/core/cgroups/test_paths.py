@@ -3,7 +3,7 @@ from tests.pods import amounts
 
 from flexlet.api.units import PodUid
 from flexlet.core.cgroups import hugetlb
-from flexlet.core.cgroups.paths import CGROUPFS, SYSTEMD, pod_of, pod_path, tier_path
+from flexlet.core.cgroups.paths import CGROUPFS, SYSTEMD, name_of, pod_of, pod_path, tier_path
 
 UID = PodUid("12-ab")
 
@@ -60,3 +60,10 @@ def test_huge_pages_by_size() -> None:
     """Two spellings of one size are one size; a size that cannot be read counts as none."""
     found = hugetlb.by_size(amounts("1,1Gi,hugepages-2Mi=4Mi,hugepages-2048Ki=2Mi,hugepages-big=1Mi"))
     assert found == {2 << 20: 6 << 20, 0: 1 << 20}
+
+
+@pytest.mark.parametrize("name", ["a1", "crio-a1", "cri-containerd-a1.scope", "crio-a1.scope", "libpod-a1.scope"])
+def test_containers_are_found_by_their_ids(name: str) -> None:
+    others = ("b1", "ba1", "a1b", "crio-conmon-a1", "crio-conmon-a1.scope", "cri-containerd-b1.scope")
+    assert name_of("a1", (*others, name)) == name
+    assert name_of("a1", others) == ""

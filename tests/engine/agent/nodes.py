@@ -49,7 +49,7 @@ class Node:
         self._tasks = tasks
         self._task: asyncio.Task[None] | None = None
 
-    def make(self, *, cluster: Any = None, runtime: Any = None, **more: Any) -> Agent:
+    def make(self, *, cluster: Any = None, runtime: Any = None, driver: str = "cgroupfs", **more: Any) -> Agent:
         """An agent that does not run yet."""
         root = self.directory / "kubelet"
         tools = Tools(
@@ -69,11 +69,11 @@ class Node:
         detecting = Detecting(self.host, self.host, self.host, self.host, self.clock, choices.resize, str(root))
         self.agent = Agent(
             NodeSettings(name=NODE),
-            NodeSetup(name=NODE, root=str(root), pod_logs=str(self.directory / "logs")),
+            NodeSetup(name=NODE, root=str(root), pod_logs=str(self.directory / "logs"), driver=driver),
             tools,
             view,
             detecting,
-            PodTree(self.sim.cgroups, "cgroupfs", DEFAULTS),
+            PodTree(self.sim.cgroups, driver, DEFAULTS),
             self.journal,
             Meters(),
             choices,

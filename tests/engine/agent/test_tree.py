@@ -132,3 +132,62 @@ def test_what_all_pods_use_is_the_kernels_word() -> None:
         assert await stage.tree.used() == 4096
 
     asyncio.run(tale())
+
+
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        ("kubepods", {"memory.max": "max", "pids.max": "7"}),
+        ("kubepods/burstable", {"cpu.weight": "100"}),
+        ("kubepods/besteffort", {"cpu.weight": "9"}),
+    ],
+)
+def test_what_others_change_comes_back(path: str, files: dict[str, str]) -> None:
+    """Whoever it was; and what nobody changed is not written again."""
+
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.hold({"memory.max": "8000000", "pids.max": "100", "cpu.weight": "118"})
+        await stage.tree.pods([pods.pod(pods.container("a", "2,1Gi"))])
+        before = {name: stage.file(name, path) for name in files}
+        await stage.tree.make()
+        stage.written()
+        await stage.sim.cgroups.write(path, files)
+        assert {name: stage.file(name, path) for name in files} == files
+        stage.written()
+        await stage.tree.make()
+        assert {name: stage.file(name, path) for name in files} == before
+        assert [(where, set(what)) for where, what in stage.written()] == [(path, set(files))]
+        await stage.tree.make()
+        assert stage.written() == []
+
+    asyncio.run(tale())
+
+
+def test_a_tier_that_was_removed_gets_its_weight_back() -> None:
+    async def tale() -> None:
+        stage = await made()
+        await stage.tree.pods([pods.pod(pods.container("a", "2,1Gi"))])
+        weight = stage.file("cpu.weight", "kubepods/burstable")
+        await stage.sim.cgroups.remove("kubepods/burstable")
+        await stage.tree.make()
+        assert stage.file("cpu.weight", "kubepods/burstable") == weight != "100"
+
+    asyncio.run(tale())
+
+
+def test_agents_that_share_a_host_do_not_undo_each_others_work() -> None:
+    """Of the cgroups that they have in common the last word counts, as long as nobody has anything new to say."""
+
+    async def tale() -> None:
+        stage = Stage()
+        one, other = (PodTree(stage.sim.cgroups, "cgroupfs", DEFAULTS, is_shared=True) for _ in range(2))
+        await one.make()
+        await one.hold({"memory.max": "4096"})
+        await other.hold({"memory.max": "8192"})
+        stage.written()
+        await one.make()
+        await other.make()
+        assert (stage.file("memory.max"), stage.written()) == ("8192", [])
+
+    asyncio.run(tale())

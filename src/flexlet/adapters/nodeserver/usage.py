@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from flexlet.adapters.nodeserver.disks import Disks
+from flexlet.core.cgroups.paths import name_of
 from flexlet.core.stats import procfiles, readings
 from flexlet.core.stats.cgroupfiles import DETAIL_FILES, LEAN_FILES, USAGE_FILES
 from flexlet.core.stats.procfiles import InterfaceUse
@@ -116,7 +119,7 @@ class Usage:
 
     async def _pod(self, pod: PodSource, depth: str, seen: dict[str, CgroupReading]) -> PodReading:
         await asyncio.sleep(0)  # files of cgroups are read without waiting for anything
-        containers = tuple([await self._container(each, depth, seen) for each in pod.containers])
+        containers = tuple([await self._container(each, depth, seen) for each in await self._found(pod)])
         processes: tuple[int, ...] = ()
         network = None
         if depth in {FULL, DETAILED}:
@@ -134,6 +137,14 @@ class Usage:
             network=network,
             processes=len(processes) if processes else None,
         )
+
+    async def _found(self, pod: PodSource) -> list[ContainerSource]:
+        """The containers where the runtime has put them, which depends on it and on the cgroup driver."""
+        names: tuple[str, ...] = ()
+        with contextlib.suppress(HostError):
+            names = await self._cgroups.children(pod.cgroup)
+        found = [(each, name_of(each.id, names)) for each in pod.containers]
+        return [replace(each, cgroup=f"{pod.cgroup}/{name}") if name else each for each, name in found]
 
     async def _container(
         self, container: ContainerSource, depth: str, seen: dict[str, CgroupReading]

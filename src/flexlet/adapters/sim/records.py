@@ -115,8 +115,9 @@ class ContainerRecord(msgspec.Struct, eq=False, kw_only=True):
 
 
 def cgroup_path(config: SandboxConfig, identity: str) -> str:
-    """A cgroup of its own below the pod's; containerd has a place for what has no parent."""
-    return f"{config.cgroup_parent.strip('/') or 'k8s.io'}/{identity}"
+    """A cgroup of its own below the pod's, a scope below a slice; what has no parent has a place, too."""
+    parent = config.cgroup_parent.strip("/") or "k8s.io"
+    return f"{parent}/cri-containerd-{identity}.scope" if parent.endswith(".slice") else f"{parent}/{identity}"
 
 
 def uses_host_network(config: SandboxConfig) -> bool:

@@ -17,7 +17,7 @@ from flexlet.adapters.prober import NetworkProber
 from flexlet.adapters.sysfs.reader import SysfsHost
 from flexlet.adapters.uevents import NetlinkUevents, ProcSwaps
 from flexlet.apps.agent import host
-from flexlet.apps.agent.options import AgentOptions
+from flexlet.apps.agent.options import AgentOptions, is_shared
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.balloon import boot
 from flexlet.core.gates import Gates
@@ -56,6 +56,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     cluster: Cluster
     runtime: Runtime
     cgroups: CgroupTree
+    driver: str
+    """Who owns the cgroups, as the runtime says, or else the configuration."""
     meters: MeterLedger
     journal: Journal
     clock: Clock
@@ -67,19 +69,23 @@ async def build(around: Surroundings) -> Agent:
     """The agent, not started."""
     config = around.config
     gates = uses.gates(config)
-    driver = await around.runtime.cgroup_driver() or config.cgroup_driver
     await host.enforce_reservations(config, around.cgroups)
     return Agent(
         _settings(around, gates),
-        await _setup(around, gates, driver),
+        await _setup(around, gates),
         _tools(around),
         _view(around),
         _detecting(around),
-        PodTree(around.cgroups, driver, uses.cgroup_settings(config)),
+        _tree(around),
         around.journal,
         around.meters,
         _choices(around, gates),
     )
+
+
+def _tree(around: Surroundings) -> PodTree:
+    settings = uses.cgroup_settings(around.config)
+    return PodTree(around.cgroups, around.driver, settings, is_shared=is_shared(around.options))
 
 
 def _choices(around: Surroundings, gates: Gates) -> Choices:
@@ -174,7 +180,7 @@ def _reservation(around: Surroundings) -> Reservation:
     return msgspec.structs.replace(uses.reservation(around.config), share=share)
 
 
-async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
+async def _setup(around: Surroundings, gates: Gates) -> NodeSetup:
     options, config = around.options, around.config
     version = await around.runtime.version()
     return NodeSetup(
@@ -182,7 +188,7 @@ async def _setup(around: Surroundings, gates: Gates, driver: str) -> NodeSetup:
         cgroups=uses.cgroup_settings(config),
         gates=gates,
         managers=uses.manager_settings(config),
-        driver=driver,
+        driver=around.driver,
         root=str(options.root),
         pod_logs=config.pod_logs_dir,
         runtime_name=version.name,

@@ -77,9 +77,13 @@ def configuration(options: AgentOptions) -> KubeletConfiguration:
     return config
 
 
+def is_shared(options: AgentOptions) -> bool:
+    """Whether other agents run on this host."""
+    return options.share.of > 1 or options.host_ledger is not None
+
+
 def _check_share(options: AgentOptions, config: KubeletConfiguration) -> None:
-    is_shared = options.share.of > 1 or options.host_ledger is not None
-    if is_shared and (config.cpu_manager_policy, config.memory_manager_policy) != ("none", "None"):
+    if is_shared(options) and (config.cpu_manager_policy, config.memory_manager_policy) != ("none", "None"):
         raise ConfigError(
             "several agents on one host would each give the same CPUs and NUMA memory away: with --share or "
             "--host-ledger set cpuManagerPolicy none and memoryManagerPolicy None"

@@ -26,6 +26,8 @@ from flexlet.adapters.meters import Ledger
 from flexlet.adapters.nodeserver.endpoint import Endpoint
 from flexlet.adapters.nodeserver.server import NodeServer
 from flexlet.adapters.systemd import Supervisor
+from flexlet.adapters.units.manager import SystemdManager
+from flexlet.adapters.units.tree import SystemdTree
 from flexlet.apps import nodecredentials
 from flexlet.apps.agent import duties, endpoint, host, logs, metrics, node
 from flexlet.apps.agent.endpoint import Serving
@@ -33,6 +35,7 @@ from flexlet.apps.agent.node import Surroundings
 from flexlet.apps.agent.options import AgentOptions, configuration, port, resizing
 from flexlet.apps.nodecredentials import NodeCredentials
 from flexlet.core.agent.world import World
+from flexlet.core.cgroups.paths import SYSTEMD
 from flexlet.core.kubeletconfig import uses
 from flexlet.core.kubeletconfig.config import KubeletConfiguration
 from flexlet.core.machine.machine import Machine
@@ -115,17 +118,20 @@ async def _running(options: AgentOptions, config: KubeletConfiguration, clock: C
     meters = Ledger()
     async with runtime, HttpCluster(loaded.credentials, "flexlet-agent", pace) as cluster:
         with (
-            contextlib.closing(CgroupfsTree(options.cgroup_root)) as cgroups,
+            contextlib.closing(CgroupfsTree(options.cgroup_root)) as files,
+            contextlib.closing(SystemdManager()) as systemd,
             contextlib.closing(JournalFile(options.journal)) as journal,
             contextlib.closing(Serving(options, config, clock)) as serving,
         ):
+            driver = await runtime.cgroup_driver() or config.cgroup_driver
             around = Surroundings(
                 options=options,
                 config=config,
                 resize=resize,
                 cluster=counted(cluster, meters, clock, urlsplit(loaded.credentials.server).netloc),
                 runtime=timed(runtime, meters, clock),
-                cgroups=cgroups,
+                cgroups=SystemdTree(files, systemd) if driver == SYSTEMD else files,
+                driver=driver,
                 meters=meters,
                 journal=journal,
                 clock=clock,

@@ -18,7 +18,7 @@ MAX_WEIGHT: Final = CpuWeight(10000)
 DEFAULT_PERIOD: Final = Microseconds(100_000)
 MIN_QUOTA: Final = Microseconds(1000)
 UNLIMITED: Final = Microseconds(-1)
-_SYSTEMD_STEP: Final = 10_000  # microseconds per second: one percent of a CPU
+SYSTEMD_STEP: Final = 10_000  # microseconds per second: one percent of a CPU
 
 
 def shares(milli: int) -> CpuShares:
@@ -34,9 +34,9 @@ def quota(milli: int, period: int = DEFAULT_PERIOD) -> Microseconds:
 def systemd_quota(quota: int, period: int = DEFAULT_PERIOD) -> Microseconds:
     """The quota that the systemd cgroup driver sets instead: up to a whole percent of a CPU."""
     per_second = quota * 1_000_000 // period
-    if per_second % _SYSTEMD_STEP == 0:
+    if per_second % SYSTEMD_STEP == 0:
         return Microseconds(quota)
-    whole = (per_second // _SYSTEMD_STEP + 1) * _SYSTEMD_STEP
+    whole = (per_second // SYSTEMD_STEP + 1) * SYSTEMD_STEP
     return Microseconds(whole * period // 1_000_000)
 
 

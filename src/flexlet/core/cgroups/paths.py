@@ -5,6 +5,7 @@ whose names repeat their ancestors, and turns the dashes of a UID into underscor
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from flexlet.api.units import PodUid
@@ -16,6 +17,7 @@ ROOT: Final = "kubepods"
 
 _UID: Final = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Of a pod of the API, or of one from a file."""
+_MONITOR: Final = "conmon"
 _TIERS: Final[dict[str, tuple[str, ...]]] = {
     GUARANTEED: (),
     BURSTABLE: ("burstable",),
@@ -38,6 +40,19 @@ def pod_of(name: str) -> PodUid | None:
     _, found, uid = name.removesuffix(".slice").rpartition("pod")
     plain = uid.replace("_", "-")
     return PodUid(plain) if found and _UID.fullmatch(plain) else None
+
+
+def name_of(identity: str, names: Iterable[str]) -> str:
+    """Which of the cgroups below a pod's the runtime has made for a container or sandbox; empty if none.
+
+    Runtimes name them after the id: ``<id>``, ``crio-<id>``, ``cri-containerd-<id>.scope``, ``crio-<id>.scope``.
+    What CRI-O runs beside a container to watch it is not the container.
+    """
+    for name in names:
+        prefix, found, after = name.removesuffix(".scope").rpartition(identity)
+        if found and not after and (not prefix or prefix.endswith("-")) and _MONITOR not in prefix:
+            return name
+    return ""
 
 
 def _path(parts: tuple[str, ...], driver: str) -> str:

@@ -2,10 +2,12 @@
 
 One writer for all of it. `hold` says what kubepods shall have (the size of the node, or a squeeze on the way to a
 smaller one), `cap` what it shall not exceed besides (a node made smaller than its machine); of two limits the
-lower one is written. `pods` is called when allocations may have changed. Only what differs is written.
+lower one is written. `pods` is called when allocations may have changed. Only what differs is written; what others
+have changed since is found by `make`, from time to time, and written again.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -23,17 +25,25 @@ _CPUS: Final = "cpuset.cpus"
 _EFFECTIVE: Final = "cpuset.cpus.effective"
 _ROOT: Final = ""
 
+log: Final = logging.getLogger(__name__)
+
 
 class PodTree:
     """Owner of everything between the root of the tree and the pods' own cgroups."""
 
-    def __init__(self, cgroups: CgroupTree, driver: str, settings: CgroupSettings) -> None:
+    def __init__(
+        self, cgroups: CgroupTree, driver: str, settings: CgroupSettings, *, is_shared: bool = False
+    ) -> None:
         self._cgroups = cgroups
+        self._is_shared = is_shared
+        """Whether other agents of this host write to the same cgroups: they would undo each other's work."""
         self._driver = driver
         self._settings = settings
         self._held: dict[str, str] = {}
         self._cap: dict[str, str] = {}
         self._written: dict[str, dict[str, str]] = {}
+        self._kept: dict[str, dict[str, str]] = {}
+        """How it read then: the kernel rounds, so that is not always what was written."""
         self._sizes: tuple[int, ...] = ()
         self._lock = asyncio.Lock()
 
@@ -43,12 +53,14 @@ class PodTree:
         return tier_path(GUARANTEED, self._driver)
 
     async def make(self) -> None:
-        """Make the tree, or what somebody removed of it, with the values it had."""
+        """Make the tree, or what somebody removed or changed of it, with the values it had."""
         if not await self._cgroups.exists(self.path):
             self._written.clear()
         for qos in (GUARANTEED, BURSTABLE, BEST_EFFORT):
             await self._cgroups.create(tier_path(qos, self._driver))
         await self._write(self.path, lower(self._held, self._cap))
+        for path in () if self._is_shared else tuple(self._written):
+            await self._restore(path)
 
     async def hold(self, files: Mapping[str, str], hugepage_sizes: Iterable[int] | None = None) -> None:
         """Hold all pods together to these values; files that are not named keep theirs."""
@@ -87,8 +99,22 @@ class PodTree:
             wanted = await self._unpinned(path, files) if files.get(_CPUS) == UNPINNED else files
             changed = {name: text for name, text in wanted.items() if known.get(name) != text}
             if changed:
-                await self._cgroups.write(path, changed)
+                await self._put(path, changed)
                 known.update(changed)
+
+    async def _restore(self, path: str) -> None:
+        """Write again what does not read as it did."""
+        async with self._lock:
+            known, kept = self._written.get(path, {}), self._kept.get(path, {})
+            found = await self._cgroups.read(path, tuple(known))
+            lost = {name: text for name, text in known.items() if found.get(name) != kept.get(name)}
+            if lost:
+                log.warning("somebody changed %s of %s: written again as %s", _only(found, lost), path, lost)
+                await self._put(path, lost)
+
+    async def _put(self, path: str, files: Mapping[str, str]) -> None:
+        await self._cgroups.write(path, files)
+        self._kept.setdefault(path, {}).update(await self._cgroups.read(path, tuple(files)))
 
     async def _unpinned(self, path: str, files: Mapping[str, str]) -> dict[str, str]:
         """The kernel takes no pin away while processes run below it: then it is widened to every CPU there is."""
@@ -98,3 +124,7 @@ class PodTree:
             return others
         every = await self._cgroups.read(_ROOT, (_EFFECTIVE,))
         return {**others, _CPUS: every.get(_EFFECTIVE, "").strip()}
+
+
+def _only(files: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    return {name: files[name] for name in names if name in files}

@@ -5,6 +5,7 @@ on is another than the last time, so a quiet node costs next to nothing.
 """
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from flexlet.api import decode
@@ -15,6 +16,7 @@ from flexlet.core.agent.record import ADMITTED, PodRecord
 from flexlet.core.agent.world import active
 from flexlet.core.node.decider import NodeDecider
 from flexlet.engine.agent import present
+from flexlet.engine.agent.drift import PodDrift
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.selfview import SelfView
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 _PERIOD_S: Final = 2.0
 _REPAIR_S: Final = 60.0
-"""How often cgroups are made again that somebody may have removed."""
+"""How often cgroups are made again that somebody may have removed or changed."""
 
 
 class Cgroups:
@@ -39,6 +41,7 @@ class Cgroups:
         self._loop = loop
         self._selfview = selfview
         self._clock = tools.clock
+        self._drift = PodDrift(loop, tools)
         self._seen: dict[str, PodRecord] | None = None
         self._weighed: dict[str, tuple[NodePod, Allocation | None]] | None = None
         self._repair_at = 0.0
@@ -51,6 +54,8 @@ class Cgroups:
                 self._repair_at = self._clock.monotonic() + _REPAIR_S
                 await self._tree.make()
                 self._selfview.tell(enforcement="")
+                with contextlib.suppress(RuntimeFault):
+                    await self._drift.look()
         except HostError as error:
             self._selfview.tell(enforcement=str(error))
 

@@ -9,7 +9,7 @@ from flexlet.core.agent.deeds import Inspect
 from flexlet.core.agent.observations import Done, Outcome, Shown
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.agent.world import World
-from flexlet.core.cgroups.paths import pod_path
+from flexlet.core.cgroups.paths import name_of, pod_path
 from flexlet.core.resize import podcgroup
 from flexlet.core.resize.podcgroup import PodCgroup
 from flexlet.core.resize.safety import MemoryUsage
@@ -51,6 +51,11 @@ def cgroup_path(record: PodRecord, world: World) -> str:
     return pod_path(recorded_qos_class(record.pod), record.pod_uid, world.setup.driver)
 
 
+async def values(tools: Tools, path: str) -> PodCgroup | None:
+    """How a pod's cgroup reads now; None if it is not there."""
+    return _reading(await tools.cgroups.read(path, _FILES))
+
+
 def _reading(texts: dict[str, str]) -> PodCgroup | None:
     return podcgroup.of_files(texts) if all(name in texts for name in _FILES) else None
 
@@ -59,19 +64,27 @@ async def alive(tools: Tools, path: str, asked: Collection[str]) -> frozenset[st
     """Which of these sandboxes and runs have processes in their cgroups below the pod's."""
     if not asked:
         return frozenset()
-    found = {name: each for name in await tools.cgroups.children(path) for each in asked if each in name}
+    names = await tools.cgroups.children(path)
+    found = {name: each for each in asked if (name := name_of(each, names))}
     return frozenset([each for name, each in found.items() if await tools.cgroups.processes(f"{path}/{name}")])
+
+
+async def container_path(tools: Tools, record: PodRecord, world: World, identity: str) -> str:
+    """Where the runtime has put a container, empty if nowhere below the pod."""
+    path = cgroup_path(record, world)
+    name = name_of(identity, await tools.cgroups.children(path))
+    return f"{path}/{name}" if name else ""
 
 
 async def _usage(tools: Tools, path: str, pod: RuntimePod) -> MemoryUsage:
     """Memory in use by the pod and by each of its running containers."""
     total = await tools.cgroups.read(path, (_IN_USE,))
-    names = {each.id: each.name for each in pod.running}
+    names = await tools.cgroups.children(path)
     containers = {}
-    for child in await tools.cgroups.children(path):
-        name = next((names[key] for key in names if key in child), None)
-        if name is not None and (text := (await tools.cgroups.read(f"{path}/{child}", (_IN_USE,))).get(_IN_USE)):
-            containers[name] = int(text)
+    for each in pod.running:
+        child = name_of(each.id, names)
+        if child and (text := (await tools.cgroups.read(f"{path}/{child}", (_IN_USE,))).get(_IN_USE)):
+            containers[each.name] = int(text)
     return MemoryUsage(int(total[_IN_USE]) if _IN_USE in total else None, containers)
 
 

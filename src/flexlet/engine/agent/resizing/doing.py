@@ -9,21 +9,21 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from flexlet.api.units import PodUid
-from flexlet.core.agent.world import World
-from flexlet.core.cgroups.paths import pod_path
+from flexlet.core.agent.record import PodRecord
 from flexlet.core.hotplug import metrics, steps, telling
 from flexlet.core.hotplug.plan import ResizePlan
 from flexlet.core.hotplug.steps import TuneContainer
 from flexlet.core.hotplug.victims import Victim, ending
 from flexlet.core.node.decider import NodeDecider
-from flexlet.core.resources.qos import recorded_qos_class
 from flexlet.engine.agent.endings import ended
+from flexlet.engine.agent.hands import looking
 from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.publishing import published
 from flexlet.engine.agent.resizing.tuning import Tuner
 from flexlet.engine.agent.resizing.waiting import Patience
 from flexlet.engine.agent.tree import PodTree
+from flexlet.errors import RuntimeFault
 from flexlet.ports.meters import Meters
 
 log: Final = logging.getLogger(__name__)
@@ -80,14 +80,30 @@ class Doing:
     async def tune(self, step: TuneContainer) -> None:
         """Give one container its values, or keep it for later."""
         self.untuned.pop(step.container_id, None)
-        path = _container_path(self._loop.world, step)
-        trouble = await self._tuner.tune(step, path) if path else ""
-        if trouble:
+        if trouble := await self._tuned(step):
             log.warning(
                 "container %s of pod %s keeps values of another size: %s", step.container, step.uid, trouble
             )
             self._meters.count(metrics.ERRORS.name, {"subsystem": metrics.CONTAINERS})
             self.untuned[step.container_id] = step
+
+    async def _tuned(self, step: TuneContainer) -> str:
+        """What went wrong, empty if nothing did or the container is gone."""
+        record = self._loop.world.pods.get(step.uid)
+        if record is None:
+            return ""
+        path = await looking.container_path(self._tools, record, self._loop.world, step.container_id)
+        return await self._tuner.tune(step, path) if path else await self._missing(record, step.container_id)
+
+    async def _missing(self, record: PodRecord, container_id: str) -> str:
+        """A container without a cgroup has ended meanwhile, or the runtime has put it where nobody looks."""
+        try:
+            pod = await self._tools.runtime.inspect(record.uid)
+        except RuntimeFault as fault:
+            return str(fault)
+        if all(run.id != container_id for run in pod.running):
+            return ""
+        return f"it has no cgroup below {looking.cgroup_path(record, self._loop.world)}"
 
     def forget(self, running: frozenset[str]) -> None:
         """Containers that run no more need no values; `running` are the ids of those that do."""
@@ -132,12 +148,3 @@ class Doing:
             return await self._tree.used() <= limit
 
         return fits
-
-
-def _container_path(world: World, step: TuneContainer) -> str:
-    """The cgroup of a container, empty if the pod is gone."""
-    record = world.pods.get(step.uid)
-    if record is None:
-        return ""
-    pod = pod_path(recorded_qos_class(record.pod), record.pod_uid, world.setup.driver)
-    return f"{pod}/{step.container_id}"
