@@ -31,7 +31,8 @@ def test_every_reason_of_the_condition_is_explained() -> None:
     table = HOWTO.partition("| reason | meaning |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == {
         *(telling.IN_PROGRESS, telling.HALF_PLUGGED, telling.UNPLUG_REFUSED, telling.FAILED),
-        *(readmission.CRITICAL_OVER_CAPACITY, readmission.CPU_OVERCOMMITTED, plan.BELOW_RESERVED),
+        *(readmission.CRITICAL_OVER_CAPACITY, readmission.CPU_OVERCOMMITTED),
+        *(plan.BELOW_RESERVED, plan.PODS_OVER_CAPACITY),
         *(resync.RESERVED_CPUS_MISSING, resync.TOO_MANY_NUMA_NODES, veto.REJECTED),
     }
 

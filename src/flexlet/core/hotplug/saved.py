@@ -48,6 +48,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What else was done, in sentences."""
     notes: tuple[str, ...] = ()
     """Reasons of the condition NodeResize that remained."""
+    reverted: bool = False
+    """Whether the machine has again what it had before."""
     forced: bool = False
     """Whether pods still used more than there was when their time was over."""
 
@@ -154,8 +156,16 @@ def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: fl
         notes=plan.notes,
     )
     before = saved.before or saved.generation
-    stories = _with(saved.stories, story) if current.changes else saved.stories
+    stories = _with(saved.stories, story) if current.changes else _reverted(saved.stories, current.number)
     return msgspec.structs.replace(saved, generation=current, before=before, stories=stories)
+
+
+def _reverted(stories: tuple[Story, ...], number: int) -> tuple[Story, ...]:
+    """A story that ends where it began keeps what happened on the way."""
+    return tuple(
+        msgspec.structs.replace(each, reverted=True, notes=()) if each.number == number else each
+        for each in stories
+    )
 
 
 def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
@@ -198,6 +208,7 @@ def told(story: Story) -> tuple[str, ...]:
         f"generation {story.number}, {when}: {words.changes(story.changes)}; {end}",
         *(f"  ended {each.namespace}/{each.name}: {each.reason}: {each.why}" for each in story.victims),
         *(f"  {each}" for each in story.deeds),
+        *(["  the machine has again what it had before"] if story.reverted else []),
         *(["  pods used more than there was when their time was over"] if story.forced else []),
         *(f"  remained: {each}" for each in story.notes),
     )

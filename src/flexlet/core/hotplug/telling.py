@@ -8,7 +8,7 @@ import msgspec
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.actions import RecordEvent
 from flexlet.core.hotplug import words
-from flexlet.core.hotplug.plan import BELOW_RESERVED, ResizePlan
+from flexlet.core.hotplug.plan import BELOW_RESERVED, PODS_OVER_CAPACITY, ResizePlan
 from flexlet.core.hotplug.preparing import Decision
 from flexlet.core.hotplug.readmission import CPU_OVERCOMMITTED, CRITICAL_OVER_CAPACITY
 from flexlet.core.hotplug.tenants import Tenant
@@ -21,6 +21,7 @@ from flexlet.core.node.facts import STABLE, Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
 RESIZED: Final = "NodeResized"
+REVERTED: Final = "NodeResizeReverted"
 FAILED_RESIZE: Final = "FailedNodeResize"
 FORCED: Final = "NodeResizeForced"
 HALF_PLUGGED_EVENT: Final = "NodeHalfPlugged"
@@ -36,11 +37,14 @@ FAILED: Final = "Failed"
 _SENTENCES: Final = {
     BELOW_RESERVED: "the machine has less than is reserved for daemons, so pods get nothing of that",
     CRITICAL_OVER_CAPACITY: "static and critical pods alone need more than the node has; they keep running",
+    PODS_OVER_CAPACITY: "pods request more than the node has, and are not evicted for it (unplug.evict: never)",
     MISSING: "some of the reserved CPUs are gone; those left stay reserved",
     TOO_MANY_NUMA_NODES: "there are more NUMA nodes than alignment can work with; CPUs of the others are shared",
     CPU_OVERCOMMITTED: "pods request more CPU than there is; they run slower",
 }
 """What holds although everything is done, the worst first."""
+_NAMED: Final = 3
+"""More pods than this are counted only."""
 _PHASES: Final = {
     "evicting": "pods make room before parts of the machine are unplugged",
     "offlining": "parts of the machine are taken offline to be unplugged",
@@ -120,6 +124,20 @@ def stable(generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None
 def in_progress(plan: ResizePlan, *, closed: bool = False) -> Resizing:
     """The node is on its way to another size."""
     return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=sizes(plan), closed=closed)
+
+
+def waiting(plan: ResizePlan, quiet_s: float) -> Resizing:
+    """Pods have no room, and are evicted if the machine does not get back what it lost."""
+    names = ", ".join(f"{each.namespace}/{each.name}" for each in plan.short[:_NAMED])
+    more = f" and {len(plan.short) - _NAMED} more" if len(plan.short) > _NAMED else ""
+    text = f"{sizes(plan)}; no room for {names}{more}, evicted if that lasts for {quiet_s:g} s"
+    return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=text)
+
+
+def reverted(node: str, plan: ResizePlan) -> RecordEvent:
+    """What left the machine came back before it was missed for long."""
+    number = plan.generation.number
+    return of_node(node, NORMAL, REVERTED, f"capacity is again what it was before generation {number}")
 
 
 def has_failed(generation: int, error: str) -> Resizing:

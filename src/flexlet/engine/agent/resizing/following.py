@@ -19,6 +19,7 @@ from flexlet.engine.agent.loop import AgentLoop, Change, replaced
 from flexlet.engine.agent.resizing.book import Generations
 from flexlet.engine.agent.resizing.doing import Doing
 from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.pending import PendingSize
 from flexlet.engine.agent.resizing.preparing import Preparing
 from flexlet.engine.agent.resizing.resizer import NodeResizer
 from flexlet.engine.agent.resizing.roommaking import RoomMaking
@@ -57,7 +58,9 @@ class Following:
         looking = Looking(tools.host, tools.cgroups, loop, settings, self._resize, enforce=self._enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
-        self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
+        pending = PendingSize(tools.clock, self._resize)
+        pending.signs = detecting.signs
+        self.resizer = NodeResizer(generations, looking, doing, loop, saying, pending, tools.clock, meters)
         room = RoomMaking(tools, loop, tree, detecting, decider)
         self.preparing = Preparing(
             settings,

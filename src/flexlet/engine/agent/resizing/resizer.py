@@ -9,11 +9,13 @@ what was begun and not finished is taken up again.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
 
 from flexlet.core.hotplug import metrics, steps, telling
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.plan import NoChange, ResizePlan, late, plan, remaining
+from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Situation
 from flexlet.core.machine import difference
@@ -24,7 +26,9 @@ from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.book import Generations
 from flexlet.engine.agent.resizing.counts import count
 from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.late import Late
 from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.pending import PendingSize
 from flexlet.engine.agent.resizing.publishing import applied
 from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.engine.pause import pause
@@ -51,6 +55,16 @@ _SUBSYSTEMS: Final[dict[type[steps.Step], str]] = {
 }
 
 
+class Wanted(NamedTuple):
+    """A size to work on."""
+
+    machine: Machine
+    seen_at: float
+    """On the clock's monotonic time."""
+    evicts: bool
+    """Whether pods without room are evicted for it."""
+
+
 class NodeResizer:
     """Owner of the node's size. `run` it once every source of pods was heard."""
 
@@ -61,6 +75,7 @@ class NodeResizer:
         doing: Doing,
         loop: AgentLoop,
         saying: Saying,
+        pending: PendingSize,
         clock: Clock,
         meters: Meters,
     ) -> None:
@@ -69,6 +84,8 @@ class NodeResizer:
         self._doing = doing
         self._loop = loop
         self._saying = saying
+        self._pending = pending
+        self._late = Late(generations, looking, doing)
         self._clock = clock
         self._meters = meters
         self._node = loop.world.setup.name
@@ -88,7 +105,7 @@ class NodeResizer:
     @property
     def is_unfinished(self) -> bool:
         """Whether a size counts for which not everything is done."""
-        return self._generations.unfinished is not None
+        return self._generations.unfinished is not None and not self._pending.is_done
 
     def interrupted(self) -> bool:
         """Whether there is a newer size than the one being worked on."""
@@ -126,22 +143,40 @@ class NodeResizer:
         """Until cancelled."""
         after_trouble_s = _FIRST_PAUSE_S
         while True:
-            await self._wait(_AGAIN_S if self._generations.worn or self._notes else None)
-            if self._wanted is None:
-                await self._look_again()
-                continue
-            (machine, seen_at), self._wanted = self._wanted, None
+            await self._wait(self._next_s())
+            wanted = self._take()
             try:
+                if wanted is None:
+                    await self._at_leisure()
+                    continue
                 async with self.turns:
-                    await self._follow(machine, seen_at)
+                    await self._follow(wanted)
             except HostError as error:
                 self._struggle(error)
                 await self._wait(after_trouble_s)
                 if not self.interrupted():
-                    self.wish(machine, seen_at)
+                    self.wish(*(wanted or self._published())[:2])
                 after_trouble_s = min(2 * after_trouble_s, _LONGEST_PAUSE_S)
             else:
                 after_trouble_s = _FIRST_PAUSE_S
+
+    def _take(self) -> Wanted | None:
+        """The next size to work on: one that was wished, or the same one again because a shortage has lasted."""
+        if self._wanted is not None:
+            wanted, self._wanted = self._wanted, None
+            return Wanted(*wanted, evicts=self._looking.evict == "immediate")
+        found = self._pending.decide()
+        return Wanted(*self._published(), evicts=True) if found is not None and found.act == "evict" else None
+
+    def _published(self) -> tuple[Machine, float]:
+        return self._generations.current.machine, self._clock.monotonic()
+
+    def _next_s(self) -> float | None:
+        """How long to wait for another size before there is something else to do."""
+        again = [_AGAIN_S] if self._generations.worn or self._notes else []
+        found = self._pending.decide()
+        due = [] if found is None else [max(0.0, found.wake_at - self._clock.monotonic())]
+        return min((*again, *due), default=None)
 
     async def _wait(self, seconds: float | None) -> None:
         """Until a size is wished, or for a time; not at all if one is."""
@@ -149,43 +184,43 @@ class NodeResizer:
             await pause(self._arrived, self._clock, seconds)
         self._arrived.clear()
 
-    async def _look_again(self) -> None:
-        """After a while: containers that were just starting, or did not want to; and what remained to be told."""
-        machine = self._generations.current.machine
+    async def _at_leisure(self) -> None:
+        """Nothing new: what is done with is closed, and what remained is looked at again."""
+        found = self._pending.decide()
+        if found is not None:
+            if found.act == "finish":
+                async with self.turns:
+                    await self._finish()
+            return
         try:
             async with self.turns:
-                situation = await self._looking.look(machine)
-                await self._tune_again(machine, situation)
+                still = await self._late.look(self._generations.current.machine)
         except HostError as error:
             log.warning("some containers keep values of another size for now: %s", error)
             return
-        still = remaining(machine, situation)
         if still != self._notes:
             self._notes = still
             self._rest()
 
-    async def _tune_again(self, machine: Machine, situation: Situation) -> None:
-        self._doing.forget(_running(situation))
-        worn = self._generations.worn
-        for step in late(worn, machine, situation):
-            await self._doing.tune(step)
-        if worn and not self._doing.untuned:
-            await self._generations.outlive(worn)
-
-    async def _follow(self, machine: Machine, seen_at: float) -> None:
+    async def _follow(self, wanted: Wanted) -> None:
         """Plan and carry out; if the machine changes meanwhile the rest is left to the next plan."""
-        noticed_at = self._clock.now() - (self._clock.monotonic() - seen_at)
+        noticed_at = self._clock.now() - (self._clock.monotonic() - wanted.seen_at)
+        continues = self._pending.continues(wanted.machine)
+        if self._pending.is_done and not continues:
+            await self._finish()
         self._is_busy = True
         await applied(self._loop, present.changed(resizing=True))
         try:
-            situation = await self._looking.look(machine)
+            looked = await self._looking.look(wanted.machine)
+            situation = msgspec.structs.replace(looked, evicts=wanted.evicts)
             book = self._generations
-            found = plan(book.before, machine, noticed_at, situation, book.unfinished, book.tried, book.worn)
+            sizes = (book.unfinished, book.tried, book.worn)
+            found = plan(book.before, wanted.machine, noticed_at, situation, *sizes, continues=continues)
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
                 self._rest()
-            elif await self._carry_out(found, situation, seen_at):
-                await self._finish(found)
+            elif await self._carry_out(found, situation, wanted.seen_at):
+                self._carried_out(found)
         finally:
             self._loop.tell(present.changed(resizing=False))
 
@@ -195,7 +230,9 @@ class NodeResizer:
         if found.generation.machine != self._begun:
             count(self._meters, metrics.begun(found))
         self._begun = found.generation.machine
-        self._observe("detect", self._clock.monotonic() - seen_at)
+        lasted = self._pending.is_short and situation.evicts
+        if not lasted:
+            self._observe("detect", self._clock.monotonic() - seen_at)
         began, ending = self._clock.monotonic(), 0.0
         for step in found.steps:
             at = self._clock.monotonic()
@@ -203,10 +240,20 @@ class NodeResizer:
             if self._generations.unfinished is not None and self.interrupted():
                 return False
             ending += self._clock.monotonic() - at if isinstance(step, steps.EndPods) else 0.0
-        self._observe("apply", self._clock.monotonic() - began - ending)
+        if not lasted:
+            self._observe("apply", self._clock.monotonic() - began - ending)
         if found.victims:
             self._observe("terminate", ending)
         return True
+
+    def _carried_out(self, found: ResizePlan) -> None:
+        """Everything is done for now; the size is finished when the machine was quiet for long enough."""
+        self._pending.wait()
+        if found.is_provisional:
+            self._say(telling.waiting(found, self._looking.evict_quiet_s))
+            return
+        self._notes, self._begun = found.notes, None
+        self._rest()
 
     async def _do(self, step: steps.ResizeStep, found: ResizePlan, situation: Situation) -> None:
         try:
@@ -222,6 +269,7 @@ class NodeResizer:
 
     def _announce(self, found: ResizePlan, situation: Situation) -> None:
         """The new size counts: the cluster hears of it before any pod does."""
+        self._pending.publish(found)
         count(self._meters, metrics.ended(found))
         self._loop.announce(telling.reassigned(found.reassigned, situation.tenants))
         resizing = telling.in_progress(found, closed=bool(found.victims))
@@ -232,16 +280,19 @@ class NodeResizer:
         self._meters.set(metrics.GENERATION.name, value=generation.number)
         self.counted(generation)
 
-    async def _finish(self, found: ResizePlan) -> None:
+    async def _finish(self) -> None:
+        """A size is done with: it is told and counted once, however many parts came and went for it."""
+        found = self._pending.plan
         forced = self._doing.used_too_much
         await self._generations.finish(forced=bool(forced))
-        self._notes, self._begun = found.notes, None
-        self._rest()
+        self._pending.forget()
+        if found is None:
+            return
         count(self._meters, metrics.done(found))
         if forced:
             self._loop.announce((telling.forced(self._node, found, forced),))
-        if found.generation.changes:
-            self._loop.announce((telling.resized(self._node, found),))
+        told = telling.resized if found.generation.changes else telling.reverted
+        self._loop.announce((told(self._node, found),))
         log.info("%s", telling.sizes(found))
 
     def _rest(self) -> None:
@@ -266,7 +317,3 @@ class NodeResizer:
 
     def _observe(self, phase: str, seconds: float) -> None:
         self._meters.observe(metrics.DURATION.name, {"phase": phase}, seconds)
-
-
-def _running(situation: Situation) -> frozenset[str]:
-    return frozenset(run for each in situation.tenants for run in each.running.values())

@@ -1,0 +1,288 @@
+"""A pod is evicted for a shortage that lasts, and for no other."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.engine.agent.resizing import rig
+from tests.engine.agent.world import World, amounts, is_ready, world
+
+from flexlet.adapters.sim.hardware import BLOCK
+from flexlet.api.units import GIB, MIB
+from flexlet.core.hotplug import metrics
+from flexlet.core.hotplug.saved import Story, told
+from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.testing import idle, run
+
+Json = dict[str, Any]
+
+BIG = amounts("500m,6Gi", ",7Gi")
+OWN = amounts("1,256Mi", "1,256Mi")
+QUIET_S = 30.0
+DIMM = 8
+"""Blocks of one GiB."""
+
+
+def settings(**more: Any) -> ResizeSettings:
+    return msgspec.structs.replace(ResizeSettings(plug=True, unplug=True), **more)
+
+
+async def passes(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await idle()
+
+
+def phase(pod: Json | None) -> str:
+    assert pod is not None
+    return f"{pod['status']['phase']} {pod['status'].get('reason', '')}".strip()
+
+
+def has_failed(pod: Json | None) -> bool:
+    return phase(pod).startswith("Failed")
+
+
+async def leaves(there: World, pause_s: float, count: int = DIMM) -> list[int]:
+    """Blocks of a DIMM go offline one by one; they are still in the machine."""
+    blocks = sorted(there.node.host.blocks)[-count:]
+    for block in blocks:
+        there.node.host.empty(block)
+        await passes(pause_s)
+    return blocks
+
+
+async def comes_back(there: World, blocks: list[int], pause_s: float = 0.2) -> None:
+    for block in blocks:
+        there.node.host.fill(block, "online")
+        await passes(pause_s)
+
+
+def stories(there: World) -> tuple[Story, ...]:
+    kept = rig.generations(there)
+    assert kept is not None
+    return kept.stories
+
+
+async def events(there: World, *reasons: str) -> list[str]:
+    return [each["message"] for each in await there.cluster.events() if each["reason"] in reasons]
+
+
+def counts(there: World) -> dict[str, float]:
+    """What was counted of sizes, by metric and labels."""
+    wanted = {each.name for each in (metrics.RESYNCS, metrics.UNPLUGS, metrics.REQUESTS, metrics.VICTIMS)}
+    return {
+        " ".join((family.name, *(value for _, value in sample.labels))): sample.value
+        for family in there.node.meters.families()
+        if family.name in wanted
+        for sample in family.samples
+        if sample.value
+    }
+
+
+def test_a_refused_unplug_ends_nobody(tmp_path: Path) -> None:
+    """Blocks go offline one by one, the DIMM stays all the same, and 20 seconds later they are back."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            await there.create("big", {"a": BIG})
+            await there.until("big", is_ready)
+            gone = await leaves(there, 1.0)
+            await passes(20 - DIMM)
+            shown = await rig.node(there)
+            assert shown["status"]["capacity"]["memory"] == "7Gi", "the size is told at once"
+            await comes_back(there, gone)
+            await passes(2 * QUIET_S)
+            assert is_ready(await there.get("big"))
+            assert (await rig.node(there))["status"]["capacity"]["memory"] == "8Gi"
+            assert rig.condition(await rig.rested(there))["reason"] == "Stable"
+            assert [told(each)[1:] for each in stories(there)] == [("  the machine has again what it had before",)]
+            text = "capacity is again what it was before generation 2"
+            assert await events(there, "NodeResized", "NodeResizeReverted", "NodeCapacityExceeded") == [text]
+            assert counts(there) == {
+                "node_resize_resync_request_total": 1,
+                "node_hot_unplug_request_total": 1,
+            }
+
+    run(play())
+
+
+def test_a_cpu_that_flips_ends_nobody(tmp_path: Path) -> None:
+    """Twenty times off and on within ten seconds, and then it is there for good."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine("0-1", config=rig.STATIC)) as there:
+            uid = await there.create("own", {"a": OWN})
+            await there.until("own", is_ready)
+            for _ in range(20):
+                there.node.host.sleep(1)
+                await passes(0.4)
+                there.node.host.wake(1)
+                await passes(0.1)
+            await passes(2 * QUIET_S)
+            assert is_ready(await there.get("own"))
+            assert rig.books(there)["cpu_manager_state"]["entries"] == {uid: {"a": "1"}}
+            await rig.rested(there)
+
+    run(play())
+
+
+def test_a_pod_is_evicted_for_a_shortage_that_lasts(tmp_path: Path) -> None:
+    """One DIMM in blocks: one generation, one event, one count; the pod has half a minute after the last block."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            await there.create("big", {"a": BIG})
+            await there.until("big", is_ready)
+            gone = await leaves(there, 1.0)
+            there.node.host.unplug_blocks(gone)
+            await passes(QUIET_S - 2)
+            shown = rig.condition(await rig.node(there))
+            size = "capacity changed: memory 8Gi→7Gi (generation 2)"
+            text = f"{size}; no room for default/big, evicted if that lasts for 30 s"
+            assert (shown["reason"], shown["message"]) == ("InProgress", text)
+            assert is_ready(await there.get("big"))
+            await passes(6)
+            assert phase(await there.get("big")) == "Failed OutOfmemory"
+            await rig.rested(there)
+            (story,) = stories(there)
+            assert [(each.name, each.capacity) for each in story.victims] == [("big", 7 * GIB - 1124 * MIB)]
+            assert await events(there, "NodeResized") == ["capacity changed: memory 8Gi→7Gi (generation 2)"]
+            assert await events(there, "NodeCapacityExceeded") == [
+                "the node has 6044Mi of memory for pods and had 7068Mi (generation 2)"
+            ]
+            assert counts(there) == {
+                "node_resize_resync_request_total": 1,
+                "node_hot_unplug_request_total": 1,
+                "kubelet_node_resize_requests_total memory decrease": 1,
+                "flexlet_unplug_victims_total OutOfmemory": 1,
+            }
+
+    run(play())
+
+
+def test_a_restart_does_not_make_the_time_shorter(tmp_path: Path) -> None:
+    """The agent dies in the middle: the next one waits anew, and comes to the same end."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            await there.create("big", {"a": BIG})
+            await there.until("big", is_ready)
+            there.node.host.unplug_memory(GIB)
+            await passes(20)
+            await there.node.kill()
+            await passes(60)
+            await there.node.start()
+            await passes(QUIET_S - 2)
+            assert is_ready(await there.get("big"))
+            await passes(6)
+            assert phase(await there.get("big")) == "Failed OutOfmemory"
+            await rig.rested(there)
+
+    run(play())
+
+
+def test_a_restart_loses_nobody_whose_place_comes_back(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with world(tmp_path, rig.machine("0-1", config=rig.STATIC)) as there:
+            uid = await there.create("own", {"a": OWN})
+            await there.until("own", is_ready)
+            there.node.host.sleep(1)
+            await passes(10)
+            await there.node.kill()
+            await there.node.start()
+            await passes(10)
+            there.node.host.wake(1)
+            await passes(2 * QUIET_S)
+            assert is_ready(await there.get("own"))
+            assert rig.books(there)["cpu_manager_state"]["entries"] == {uid: {"a": "1"}}
+            await rig.rested(there)
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("evict", "after_s", "expected"), [("immediate", 3, "Failed OutOfmemory"), ("never", 600, "Running")]
+)
+def test_who_wants_it_otherwise_says_so(evict: Any, after_s: float, expected: str, tmp_path: Path) -> None:
+    async def play() -> None:
+        async with world(tmp_path, rig.machine(resize=settings(evict=evict))) as there:
+            await there.create("big", {"a": BIG})
+            await there.until("big", is_ready)
+            there.node.host.unplug_memory(GIB)
+            await passes(after_s)
+            assert phase(await there.get("big")) == expected
+            found = await rig.rested(there)
+            reason = {"immediate": "Stable", "never": "PodsOverCapacity"}[evict]
+            assert rig.condition(found)["reason"] == reason
+            if evict == "never":
+                there.node.host.plug_memory(GIB)
+                await passes(30)
+                assert rig.condition(await rig.rested(there))["reason"] == "Stable"
+
+    run(play())
+
+
+def test_nobody_is_evicted_while_memory_is_going_offline(tmp_path: Path) -> None:
+    """A block that takes minutes to go offline may still come back."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            await there.create("big", {"a": BIG})
+            await there.until("big", is_ready)
+            slow = min(there.node.host.blocks)
+            there.node.host.blocks[slow] = "going-offline"
+            gone = await leaves(there, 0.1)
+            await passes(4 * QUIET_S)
+            assert is_ready(await there.get("big"))
+            there.node.host.blocks[slow] = "online"
+            await passes(QUIET_S - 5)
+            assert is_ready(await there.get("big"))
+            await passes(10)
+            assert phase(await there.get("big")) == "Failed OutOfmemory"
+            assert len(gone) == DIMM
+
+    run(play())
+
+
+def test_a_plug_in_blocks_is_one_generation(tmp_path: Path) -> None:
+    """CPUs and memory that come one after the other, as from a hypervisor."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            for cpu in (4, 5):
+                there.node.host.plug_cpus([cpu])
+                await passes(1.5)
+            for _ in range(DIMM):
+                there.node.host.plug_memory(BLOCK)
+                await passes(1.0)
+            await passes(5)
+            await rig.rested(there)
+            assert await events(there, "NodeResized") == [
+                "capacity changed: cpu 4→6, memory 8Gi→9Gi (generation 2)"
+            ]
+            assert len(stories(there)) == 1
+            assert counts(there) == {
+                "node_resize_resync_request_total": 1,
+                "kubelet_node_resize_requests_total cpu increase": 1,
+                "kubelet_node_resize_requests_total memory increase": 1,
+            }
+            for cpu in (5, 4):
+                there.node.host.unplug_cpus([cpu])
+                await passes(1.0)
+            there.node.host.unplug_blocks(await leaves(there, 1.0))
+            await passes(5)
+            await rig.rested(there)
+            assert (await events(there, "NodeResized"))[1:] == [
+                "capacity changed: cpu 6→4, memory 9Gi→8Gi (generation 3)"
+            ]
+            assert counts(there) == {
+                "node_resize_resync_request_total": 2,
+                "node_hot_unplug_request_total": 1,
+                "kubelet_node_resize_requests_total cpu increase": 1,
+                "kubelet_node_resize_requests_total memory increase": 1,
+                "kubelet_node_resize_requests_total cpu decrease": 1,
+                "kubelet_node_resize_requests_total memory decrease": 1,
+            }
+
+    run(play())
