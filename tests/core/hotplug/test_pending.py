@@ -12,7 +12,8 @@ from flexlet.core.machine.difference import difference
 from flexlet.core.machine.machine import Machine
 
 SETTINGS = ResizeSettings(plug=True, unplug=True)
-SHORT = Pending(since=100.0, short=True)
+SHORT = Pending(since=100.0, published_at=100.0, short=True)
+DONE = Pending(since=100.0, published_at=100.0)
 
 
 @pytest.mark.parametrize(
@@ -24,27 +25,28 @@ SHORT = Pending(since=100.0, short=True)
             SHORT,
             Signs(told_at=110.0),
             130.0,
-            Decision(state=Pending(since=110.0, short=True), wake_at=140.0),
+            Decision(state=Pending(since=110.0, published_at=100.0, short=True), wake_at=140.0),
         ),
         (
             SHORT,
-            Signs(is_moving=True),
+            Signs(is_leaving=True),
             500.0,
-            Decision(state=Pending(since=500.0, short=True), wake_at=501.0),
+            Decision(state=Pending(since=500.0, published_at=100.0, short=True), wake_at=501.0),
         ),
-        (Pending(since=100.0), Signs(), 101.9, Decision(state=Pending(since=100.0), wake_at=102.0)),
+        (DONE, Signs(), 101.9, Decision(state=DONE, wake_at=102.0)),
         (
-            Pending(since=100.0),
+            DONE,
             Signs(told_at=101.5),
             102.0,
-            Decision(state=Pending(since=100.0), act="finish", wake_at=102.0),
+            Decision(state=DONE, act="finish", wake_at=102.0),
         ),
         (
-            Pending(since=100.0),
-            Signs(is_moving=True),
+            DONE,
+            Signs(is_leaving=True),
             102.0,
-            Decision(state=Pending(since=102.0), wake_at=103.0),
+            Decision(state=Pending(since=102.0, published_at=100.0), wake_at=103.0),
         ),
+        (DONE, Signs(is_leaving=True), 130.0, Decision(state=DONE, act="finish", wake_at=130.0)),
     ],
 )
 def test_nobody_is_evicted_before_the_machine_was_quiet(
@@ -57,11 +59,11 @@ def test_nobody_is_evicted_before_the_machine_was_quiet(
 def test_an_eviction_has_a_whole_quiet_period_before_it(looks: list[tuple[float, bool, bool]]) -> None:
     """Whatever is seen on the way, and whenever somebody asks."""
     state, now, stirred, told_at = Pending(since=0.0, short=True), 0.0, 0.0, 0.0
-    for seconds, is_moving, tells in looks:
+    for seconds, is_leaving, tells in looks:
         now += seconds
         told_at = now if tells else told_at
-        stirred = now if tells or is_moving else stirred
-        found = decide(state, Signs(told_at=told_at, is_moving=is_moving), now, SETTINGS)
+        stirred = now if tells or is_leaving else stirred
+        found = decide(state, Signs(told_at=told_at, is_leaving=is_leaving), now, SETTINGS)
         state = found.state
         assert (found.act == "evict") == (now >= stirred + SETTINGS.evict_quiet_s)
 

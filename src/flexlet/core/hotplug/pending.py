@@ -18,14 +18,16 @@ from flexlet.core.machine.difference import Change, difference
 from flexlet.core.machine.machine import Machine
 
 _LOOK_S: Final = 1.0
-"""How soon to look again while parts are on their way."""
+"""How soon to look again while parts are going offline."""
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """A size that counts and may not be the last word."""
 
     since: float
-    """When the machine last changed."""
+    """When the machine last changed, or a part was last seen going offline."""
+    published_at: float = 0.0
+    """When this size began to count."""
     short: bool = False
     """Whether pods have no room on it."""
 
@@ -35,8 +37,8 @@ class Signs(msgspec.Struct, frozen=True, kw_only=True):
 
     told_at: float = 0.0
     """When it last told of a part that came or went."""
-    is_moving: bool = False
-    """Whether parts are about to come or to go."""
+    is_leaving: bool = False
+    """Whether parts are going offline."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +51,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(state: Pending, signs: Signs, now: float, settings: ResizeSettings) -> Decision:
     """Evict for a shortage that has lasted; finish a size to which nothing was added for a moment."""
-    if signs.is_moving:
+    # What a part that never gets offline can hold up is an eviction; that a size counts is told all the same.
+    stuck = not state.short and now >= state.published_at + settings.evict_quiet_s
+    if signs.is_leaving and not stuck:
         return Decision(state=msgspec.structs.replace(state, since=now), wake_at=now + _LOOK_S)
     if state.short:
         state = msgspec.structs.replace(state, since=max(state.since, signs.told_at))
+    if stuck:
+        return Decision(state=state, act="finish", wake_at=now)
     due = state.since + (settings.evict_quiet_s if state.short else settings.settle_s)
     if now < due:
         return Decision(state=state, wake_at=due)

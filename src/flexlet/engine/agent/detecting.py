@@ -84,10 +84,10 @@ class Detecting:
         return self._detector.half_plugged()
 
     def signs(self) -> Signs:
-        """Whether the kernel is still busy with parts of the machine, or told of some a moment ago."""
+        """Whether parts of the machine are going offline, and when the kernel last told of some."""
         known = self._detector.latest
-        is_moving = known is not None and known.half_plugged.is_moving
-        return Signs(told_at=self._told_at, is_moving=is_moving)
+        is_leaving = known is not None and bool(known.half_plugged.leaving_blocks)
+        return Signs(told_at=self._told_at, is_leaving=is_leaving)
 
     async def first(self) -> Machine:
         """Look at everything once; HostError if what is read cannot be a machine."""

@@ -18,6 +18,8 @@ from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop, Change, replaced
 from flexlet.engine.agent.resizing.book import Generations
 from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.execution import PlanExecution
+from flexlet.engine.agent.resizing.late import Late
 from flexlet.engine.agent.resizing.looking import Looking
 from flexlet.engine.agent.resizing.pending import PendingSize
 from flexlet.engine.agent.resizing.preparing import Preparing
@@ -60,7 +62,9 @@ class Following:
         saying = Saying(selfview)
         pending = PendingSize(tools.clock, self._resize)
         pending.signs = detecting.signs
-        self.resizer = NodeResizer(generations, looking, doing, loop, saying, pending, tools.clock, meters)
+        self.execution = PlanExecution(generations, doing, loop, saying, pending, tools.clock, meters)
+        late = Late(generations, looking, doing)
+        self.resizer = NodeResizer(generations, looking, late, self.execution, loop, saying, pending, tools.clock)
         room = RoomMaking(tools, loop, tree, detecting, decider)
         self.preparing = Preparing(
             settings,

@@ -25,6 +25,8 @@ class PendingSize:
         """The plan that published it."""
         self.is_done = False
         """Whether everything is done that is to be done for it now."""
+        self.has_changed = False
+        """Whether the machine was another on the way, though it may be again what it was."""
         self.signs: Callable[[], Signs] = Signs
         """What the kernel shows of the machine; set by whoever looks at it."""
 
@@ -35,13 +37,15 @@ class PendingSize:
 
     def publish(self, plan: ResizePlan) -> None:
         """It counts from now on, and work for it goes on."""
+        same = self.plan is not None and self.plan.generation.number == plan.generation.number
+        self.has_changed = bool(plan.generation.changes) or (same and self.has_changed)
         self.plan, self.is_done, self._state = plan, False, None
         self._published_at = self._clock.monotonic()
 
     def wait(self) -> None:
         """Nothing more is done for it until the machine was quiet."""
         self.is_done = not self.is_short
-        self._state = Pending(since=self._published_at, short=self.is_short)
+        self._state = Pending(since=self._published_at, published_at=self._published_at, short=self.is_short)
 
     def forget(self) -> None:
         """It is finished."""

@@ -9,23 +9,20 @@ what was begun and not finished is taken up again.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from flexlet.core.hotplug import metrics, steps, telling
-from flexlet.core.hotplug.generation import Generation
+from flexlet.core.hotplug import telling
 from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.core.hotplug.settling import Situation
 from flexlet.core.machine import difference
 from flexlet.core.machine.machine import HalfPlugged, Machine
 from flexlet.core.node.facts import Resizing
 from flexlet.engine.agent import present
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.book import Generations
-from flexlet.engine.agent.resizing.counts import count
-from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.execution import PlanExecution
 from flexlet.engine.agent.resizing.late import Late
 from flexlet.engine.agent.resizing.looking import Looking
 from flexlet.engine.agent.resizing.pending import PendingSize
@@ -34,10 +31,6 @@ from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.engine.pause import pause
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
-from flexlet.ports.meters import Meters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 log: Final = logging.getLogger(__name__)
 
@@ -45,14 +38,6 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _AGAIN_S: Final = 10.0
 """When containers are tried again that could not be given their values, and what remained is looked at again."""
-_SUBSYSTEMS: Final[dict[type[steps.Step], str]] = {
-    steps.Squeeze: metrics.CGROUPS,
-    steps.HoldPods: metrics.CGROUPS,
-    steps.Release: metrics.CGROUPS,
-    steps.SaveManagers: metrics.CPU_MANAGER,
-    steps.Publish: metrics.NODE_STATUS,
-    steps.EndPods: metrics.READMISSION,
-}
 
 
 class Wanted(NamedTuple):
@@ -72,22 +57,22 @@ class NodeResizer:
         self,
         generations: Generations,
         looking: Looking,
-        doing: Doing,
+        late: Late,
+        execution: PlanExecution,
         loop: AgentLoop,
         saying: Saying,
         pending: PendingSize,
         clock: Clock,
-        meters: Meters,
     ) -> None:
         self._generations = generations
         self._looking = looking
-        self._doing = doing
         self._loop = loop
         self._saying = saying
         self._pending = pending
-        self._late = Late(generations, looking, doing)
+        self._late = late
+        self._execution = execution
+        execution.interrupted = self.interrupted
         self._clock = clock
-        self._meters = meters
         self._node = loop.world.setup.name
         self._wanted: tuple[Machine, float] | None = None
         self._arrived = asyncio.Event()
@@ -97,10 +82,6 @@ class NodeResizer:
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
-        self._begun: Machine | None = None
-        """The size that is being worked on; trying it again is not another resize."""
-        self.counted: Callable[[Generation], None] = lambda _: None
-        """Called with each size from when it counts."""
 
     @property
     def is_unfinished(self) -> bool:
@@ -117,7 +98,7 @@ class NodeResizer:
         # Whatever starts before the first plan is given the values of the machine as it was found.
         await self._generations.attempt(machine)
         self._notes = self._generations.notes
-        self._count_from_now(self._generations.current)
+        self._execution.count_from_now(self._generations.current)
         self._saying.tell(machine=machine, resizing=self._at_rest())
         if self.is_unfinished or self._generations.tried or self._has_changed(machine):
             self.wish(machine, self._clock.monotonic())
@@ -190,7 +171,7 @@ class NodeResizer:
         if found is not None:
             if found.act == "finish":
                 async with self.turns:
-                    await self._finish()
+                    await self._execution.finish()
             return
         try:
             async with self.turns:
@@ -207,7 +188,7 @@ class NodeResizer:
         noticed_at = self._clock.now() - (self._clock.monotonic() - wanted.seen_at)
         continues = self._pending.continues(wanted.machine)
         if self._pending.is_done and not continues:
-            await self._finish()
+            await self._execution.finish()
         self._is_busy = True
         await applied(self._loop, present.changed(resizing=True))
         try:
@@ -219,32 +200,10 @@ class NodeResizer:
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
                 self._rest()
-            elif await self._carry_out(found, situation, wanted.seen_at):
+            elif await self._execution.carry_out(found, situation, wanted.seen_at):
                 self._carried_out(found)
         finally:
             self._loop.tell(present.changed(resizing=False))
-
-    async def _carry_out(self, found: ResizePlan, situation: Situation, seen_at: float) -> bool:
-        """Whether all was done; not if the machine changed again after this size was published."""
-        await self._generations.attempt(found.generation.machine)
-        if found.generation.machine != self._begun:
-            count(self._meters, metrics.begun(found))
-        self._begun = found.generation.machine
-        lasted = self._pending.is_short and situation.evicts
-        if not lasted:
-            self._observe("detect", self._clock.monotonic() - seen_at)
-        began, ending = self._clock.monotonic(), 0.0
-        for step in found.steps:
-            at = self._clock.monotonic()
-            await self._do(step, found, situation)
-            if self._generations.unfinished is not None and self.interrupted():
-                return False
-            ending += self._clock.monotonic() - at if isinstance(step, steps.EndPods) else 0.0
-        if not lasted:
-            self._observe("apply", self._clock.monotonic() - began - ending)
-        if found.victims:
-            self._observe("terminate", ending)
-        return True
 
     def _carried_out(self, found: ResizePlan) -> None:
         """Everything is done for now; the size is finished when the machine was quiet for long enough."""
@@ -252,48 +211,8 @@ class NodeResizer:
         if found.is_provisional:
             self._say(telling.waiting(found, self._looking.evict_quiet_s))
             return
-        self._notes, self._begun = found.notes, None
+        self._notes = found.notes
         self._rest()
-
-    async def _do(self, step: steps.ResizeStep, found: ResizePlan, situation: Situation) -> None:
-        try:
-            if isinstance(step, steps.Publish):
-                await self._generations.publish(found, situation.tenants)
-            await self._doing.do(step, found)
-        except HostError as error:
-            log.debug("%s: %s", type(step).__name__, error)
-            count(self._meters, metrics.failed(found, _SUBSYSTEMS.get(type(step), metrics.CGROUPS)))
-            raise
-        if isinstance(step, steps.Publish):
-            self._announce(found, situation)
-
-    def _announce(self, found: ResizePlan, situation: Situation) -> None:
-        """The new size counts: the cluster hears of it before any pod does."""
-        self._pending.publish(found)
-        count(self._meters, metrics.ended(found))
-        self._loop.announce(telling.reassigned(found.reassigned, situation.tenants))
-        resizing = telling.in_progress(found, closed=bool(found.victims))
-        self._saying.tell(machine=found.generation.machine, resizing=resizing)
-        self._count_from_now(found.generation)
-
-    def _count_from_now(self, generation: Generation) -> None:
-        self._meters.set(metrics.GENERATION.name, value=generation.number)
-        self.counted(generation)
-
-    async def _finish(self) -> None:
-        """A size is done with: it is told and counted once, however many parts came and went for it."""
-        found = self._pending.plan
-        forced = self._doing.used_too_much
-        await self._generations.finish(forced=bool(forced))
-        self._pending.forget()
-        if found is None:
-            return
-        count(self._meters, metrics.done(found))
-        if forced:
-            self._loop.announce((telling.forced(self._node, found, forced),))
-        told = telling.resized if found.generation.changes else telling.reverted
-        self._loop.announce((told(self._node, found),))
-        log.info("%s", telling.sizes(found))
 
     def _rest(self) -> None:
         """The node has the size of its machine, or will not follow it."""
@@ -314,6 +233,3 @@ class NodeResizer:
 
     def _has_changed(self, machine: Machine) -> bool:
         return bool(difference.difference(self._generations.current.machine, machine))
-
-    def _observe(self, phase: str, seconds: float) -> None:
-        self._meters.observe(metrics.DURATION.name, {"phase": phase}, seconds)
