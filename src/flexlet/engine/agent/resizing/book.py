@@ -55,6 +55,14 @@ class Generations:
         return next((each.notes for each in self._saved.stories if each.number == number), ())
 
     @property
+    def has_evicted(self) -> bool:
+        """Whether pods were evicted for a size that is not finished."""
+        current = self.unfinished
+        return current is not None and any(
+            each.victims for each in self._saved.stories if each.number == current.number
+        )
+
+    @property
     def prepared(self) -> Prepared:
         """How far an announced unplug is, as the file has it."""
         return self._saved.prepared

@@ -74,7 +74,7 @@ class NodeResizer:
         execution.interrupted = self.interrupted
         self._clock = clock
         self._node = loop.world.setup.name
-        self._wanted: tuple[Machine, float] | None = None
+        self._wanted: Wanted | None = None
         self._arrived = asyncio.Event()
         self._notes: tuple[str, ...] = ()
         self._half: HalfPlugged | None = None
@@ -101,7 +101,10 @@ class NodeResizer:
         self._execution.count_from_now(self._generations.current)
         self._saying.tell(machine=machine, resizing=self._at_rest())
         if self.is_unfinished or self._generations.tried or self._has_changed(machine):
-            self.wish(machine, self._clock.monotonic())
+            # Pods that were being evicted are not started again in order to be waited for.
+            lasted = self._generations.has_evicted and not self._has_changed(machine)
+            lasted &= self._looking.evict != "never"
+            self._want(Wanted(machine, self._clock.monotonic(), evicts=lasted or self._is_immediate))
         return self._generations.current.machine
 
     def wish(self, machine: Machine, seen_at: float) -> None:
@@ -109,8 +112,15 @@ class NodeResizer:
 
         `seen_at` is when that was noticed, on the clock's monotonic time.
         """
-        self._wanted = (machine, seen_at)
+        self._want(Wanted(machine, seen_at, evicts=self._is_immediate))
+
+    def _want(self, wanted: Wanted) -> None:
+        self._wanted = wanted
         self._arrived.set()
+
+    @property
+    def _is_immediate(self) -> bool:
+        return self._looking.evict == "immediate"
 
     def found_half_plugged(self, parts: HalfPlugged | None) -> None:
         """Parts are there that nobody brought online, or there are none any more."""
@@ -136,7 +146,7 @@ class NodeResizer:
                 self._struggle(error)
                 await self._wait(after_trouble_s)
                 if not self.interrupted():
-                    self.wish(*(wanted or self._published())[:2])
+                    self._want(wanted or self._published(evicts=self._is_immediate))
                 after_trouble_s = min(2 * after_trouble_s, _LONGEST_PAUSE_S)
             else:
                 after_trouble_s = _FIRST_PAUSE_S
@@ -145,12 +155,13 @@ class NodeResizer:
         """The next size to work on: one that was wished, or the same one again because a shortage has lasted."""
         if self._wanted is not None:
             wanted, self._wanted = self._wanted, None
-            return Wanted(*wanted, evicts=self._looking.evict == "immediate")
+            return wanted
         found = self._pending.decide()
-        return Wanted(*self._published(), evicts=True) if found is not None and found.act == "evict" else None
+        return self._published(evicts=True) if found is not None and found.act == "evict" else None
 
-    def _published(self) -> tuple[Machine, float]:
-        return self._generations.current.machine, self._clock.monotonic()
+    def _published(self, *, evicts: bool) -> Wanted:
+        """The size that counts, once more."""
+        return Wanted(self._generations.current.machine, self._clock.monotonic(), evicts=evicts)
 
     def _next_s(self) -> float | None:
         """How long to wait for another size before there is something else to do."""
