@@ -106,6 +106,10 @@ class Detecting:
         """Parts that were taken offline on purpose and must not come back by our hand."""
         self._detector.leave(parts)
 
+    def left_offline(self) -> frozenset[Part]:
+        """Parts that somebody took offline on purpose."""
+        return self._detector.left
+
     def mind(self, part: Part) -> None:
         """A part that was left offline on purpose should be online again, and is not."""
         self._learn(Hinted("onlined", self._clock.monotonic(), part))

@@ -15,6 +15,7 @@ from flexlet.core.hotplug import metrics
 from flexlet.core.hotplug.saved import Story, told
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.testing import idle, run
+from flexlet.testing.host import SimHost
 
 Json = dict[str, Any]
 
@@ -284,5 +285,33 @@ def test_a_plug_in_blocks_is_one_generation(tmp_path: Path) -> None:
                 "kubelet_node_resize_requests_total cpu decrease": 1,
                 "kubelet_node_resize_requests_total memory decrease": 1,
             }
+
+    run(play())
+
+
+@pytest.mark.parametrize("when", ["before the restart", "while no agent runs"])
+def test_what_an_administrator_took_offline_stays_so_after_a_restart(when: str, tmp_path: Path) -> None:
+    """Though this node brings parts online that are plugged; another boot begins anew."""
+
+    async def play() -> None:
+        host = SimHost("0-3", 8 * GIB, udev=())
+        options = rig.machine(resize=settings(online_policy="all"), hardware=host)
+        async with world(tmp_path, options) as there:
+            await passes(5)
+            if when == "before the restart":
+                host.sleep(3)
+                await passes(20)
+            await there.node.kill()
+            if when == "while no agent runs":
+                host.sleep(3)
+                host.plug_cpus([4])
+            await there.node.start()
+            await passes(20)
+            expected = "0-2" if when == "before the restart" else "0-2,4"
+            assert host.cpus == expected
+            host.wake(3)
+            await passes(20)
+            await rig.rested(there)
+            assert 3 in host.awake
 
     run(play())

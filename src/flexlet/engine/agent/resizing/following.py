@@ -57,6 +57,7 @@ class Following:
         self._enforce = choices.enforce
         patience = Patience(tools.clock)
         self._generations = generations = Generations(tools.ledger.files, tools.clock)
+        generations.left_now = detecting.left_offline
         looking = Looking(tools.host, tools.cgroups, loop, settings, self._resize, enforce=self._enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
@@ -118,6 +119,7 @@ class Following:
 
     async def _resume(self, machine: Machine) -> Machine:
         held = await self.resizer.begin(machine, self._resize)
+        self._detecting.leave_offline(self._generations.left_before)
         self._ceiling = self.preparing.begin(machine)
         return held
 
