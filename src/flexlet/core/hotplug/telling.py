@@ -32,6 +32,7 @@ EXCEEDED_GRACE: Final = "ExceededGracePeriod"
 IN_PROGRESS: Final = "InProgress"
 HALF_PLUGGED: Final = "HalfPlugged"
 UNPLUG_REFUSED: Final = "UnplugRefused"
+UNPLUG_NOT_FOLLOWED: Final = "UnplugNotFollowed"
 FAILED: Final = "Failed"
 
 _SENTENCES: Final = {
@@ -110,10 +111,16 @@ def overdue(victim: Victim) -> RecordEvent:
     return _pod(victim.uid, victim.namespace, victim.name, (WARNING, EXCEEDED_GRACE, text))
 
 
-def stable(generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None = None) -> Resizing:
-    """The node has followed; what does not fit all the same is the reason, the worst first."""
+def stable(
+    generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None = None, not_followed: str = ""
+) -> Resizing:
+    """The node has followed; what does not fit all the same is the reason, the worst first.
+
+    `not_followed` is why the node says more than its machine has.
+    """
     present = frozenset(notes)
-    found: dict[str, str] = {reason: text for reason, text in _SENTENCES.items() if reason in present}
+    found = {UNPLUG_NOT_FOLLOWED: f"the node keeps its size: {not_followed}"} if not_followed else {}
+    found |= {reason: text for reason, text in _SENTENCES.items() if reason in present}
     if parts is not None and (half := _half(parts)):
         found[HALF_PLUGGED] = half
     if not found:

@@ -77,6 +77,8 @@ class NodeResizer:
         self._wanted: Wanted | None = None
         self._arrived = asyncio.Event()
         self._notes: tuple[str, ...] = ()
+        self._not_followed = ""
+        """Why the node keeps a size that its machine no longer has."""
         self._half: HalfPlugged | None = None
         self.turns = asyncio.Lock()
         """Held by whoever decides about the node's size: one at a time."""
@@ -210,6 +212,7 @@ class NodeResizer:
             found = plan(book.before, wanted.machine, noticed_at, situation, *sizes, continues=continues)
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
+                self._not_followed = found.why if self._has_changed(wanted.machine) else ""
                 self._rest()
             elif await self._execution.carry_out(found, situation, wanted.seen_at):
                 self._carried_out(found)
@@ -222,7 +225,7 @@ class NodeResizer:
         if found.is_provisional:
             self._say(telling.waiting(found, self._looking.evict_quiet_s))
             return
-        self._notes = found.notes
+        self._notes, self._not_followed = found.notes, ""
         self._rest()
 
     def _rest(self) -> None:
@@ -237,7 +240,8 @@ class NodeResizer:
         self._say(telling.has_failed(self._generations.current.number, str(error)))
 
     def _at_rest(self) -> Resizing:
-        return telling.stable(self._generations.current.number, self._notes, self._half)
+        number = self._generations.current.number
+        return telling.stable(number, self._notes, self._half, self._not_followed)
 
     def _say(self, resizing: Resizing) -> None:
         self._saying.tell(resizing=resizing)
