@@ -159,7 +159,8 @@ def offered(size: Resizing, decision: Decision) -> Resizing:
         reason = UNPLUG_REFUSED if reason == STABLE else reason
         message = decision.refused if size.reason == STABLE else f"{message}; {decision.refused}"
     elif reason == STABLE and (phase := _PHASES.get(decision.state.phase)):
-        reason, message = IN_PROGRESS, phase
+        blockers = decision.state.blockers
+        reason, message = IN_PROGRESS, f"{phase}; {blockers}" if blockers else phase
     return msgspec.structs.replace(
         size,
         reason=reason,

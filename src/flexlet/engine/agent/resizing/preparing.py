@@ -210,7 +210,8 @@ class Preparing:
     async def _do(self, step: PrepareStep) -> None:
         match step:
             case Evict():
-                await self._making.evict(step, self._last.ceiling)
+                refusal = await self._making.evict(step, self._last.ceiling)
+                self._state = prepared.answered(self._state, step, refusal)
             case FreeMemory():
                 await self._free(step)
             case DrainCpus():
