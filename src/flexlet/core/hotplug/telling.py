@@ -133,6 +133,12 @@ def in_progress(plan: ResizePlan, *, closed: bool = False) -> Resizing:
     return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=sizes(plan), closed=closed)
 
 
+def taken_up(generation: int) -> Resizing:
+    """An agent that starts finds another machine, or work that was not finished."""
+    text = "the machine changed while no agent ran, or following it was not finished"
+    return Resizing(generation=generation, reason=IN_PROGRESS, message=text)
+
+
 def waiting(plan: ResizePlan, quiet_s: float) -> Resizing:
     """Pods have no room, and are evicted if the machine does not get back what it lost."""
     names = ", ".join(f"{each.namespace}/{each.name}" for each in plan.short[:_NAMED])

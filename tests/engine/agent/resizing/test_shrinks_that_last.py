@@ -315,3 +315,32 @@ def test_what_an_administrator_took_offline_stays_so_after_a_restart(when: str, 
             assert 3 in host.awake
 
     run(play())
+
+
+def test_size_generation_and_condition_agree_after_a_restart(tmp_path: Path) -> None:
+    """Whatever the Node says in between, it says of one size."""
+
+    async def play() -> None:
+        async with world(tmp_path, rig.machine()) as there:
+            await there.create("web", {"a": amounts("100m,64Mi")})
+            await there.until("web", is_ready)
+            seen: set[tuple[str, str]] = set()
+
+            def look(event: Any) -> None:
+                found = msgspec.json.decode(event.row.value)
+                number = found["metadata"]["annotations"]["flexlet.io/generation"]
+                seen.add((number, found["status"]["capacity"]["memory"]))
+                if number == "1":
+                    reasons.append(rig.condition(found)["reason"])
+
+            reasons: list[str] = []
+            await there.node.kill()
+            there.node.host.unplug_memory(GIB)
+            there.cluster.store.subscribe("nodes", look)
+            await there.node.start()
+            await passes(30)
+            await rig.rested(there)
+            assert seen == {("1", "8Gi"), ("2", "7Gi")}
+            assert set(reasons) <= {"InProgress"}
+
+    run(play())

@@ -81,6 +81,8 @@ class Following:
             self._whole,
         )
         self._ceiling: ResourceList = {}
+        self.counted = Machine()
+        """The size that counts when the agent starts; its machine may be another by now."""
         patience.interrupted = self.resizer.interrupted
         detecting.apply = self.resizer.wish
         detecting.noted = self._noted
@@ -90,6 +92,7 @@ class Following:
         machine = await self._detecting.first()
         # After a shrink that nobody saw, pods keep what they were held to until they have been squeezed.
         held = await self._resume(machine) if self._resize.plug else await self._remember(machine)
+        self.counted = held
         await self._tree.make()
         size = self.view(held)
         # What limits memory is left as it is if a shrink is under way, for the kernel would kill those who were

@@ -101,11 +101,15 @@ class NodeResizer:
         await self._generations.attempt(machine)
         self._notes = self._generations.notes
         self._execution.count_from_now(self._generations.current)
-        self._saying.tell(machine=machine, resizing=self._at_rest())
+        current = self._generations.current
+        # Size, generation and condition belong together: what the machine is by now is told when it counts.
+        self._saying.tell(machine=current.machine, resizing=self._at_rest())
         if self.is_unfinished or self._generations.tried or self._has_changed(machine):
             # Pods that were being evicted are not started again in order to be waited for.
             lasted = self._generations.has_evicted and not self._has_changed(machine)
             lasted &= self._looking.evict != "never"
+            self._is_busy = True
+            self._say(telling.taken_up(current.number))
             self._want(Wanted(machine, self._clock.monotonic(), evicts=lasted or self._is_immediate))
         return self._generations.current.machine
 
