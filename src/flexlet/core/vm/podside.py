@@ -68,7 +68,7 @@ def settled_at(scene: Scene) -> float:
 
 
 def is_too_large(scene: Scene, resize: Resize) -> bool:
-    """Whether the pod has more than the guest has and is still to have: it shrinks as soon as the guest is settled."""
+    """Whether the pod has more than the guest has and is still to have: it shrinks once the guest is settled."""
     pod = scene.pod
     if pod is None:
         return False

@@ -164,7 +164,7 @@ def _judged(scene: Scene, resize: Resize, desire: Desire | None, now: float) -> 
         message = pod.message or pod.trouble if pod is not None else ""
         return _phase(resize, "PodShrinking", f"{text}: {message}".rstrip(": "), now)
     if podside.is_too_large(scene, resize):
-        # The guest has its size, but its launcher still reports a change: "Done" before the pod is smaller is untrue.
+        # The guest has its size, but its launcher still reports a change: not "Done" until the pod is smaller.
         return _phase(resize, "GuestChanging", "the guest is settling; the pod shrinks after it", now)
     waiting = [s for s in failed if s.reason == fallback.AWAITING]
     if waiting:
