@@ -1,84 +1,31 @@
 """A pod is evicted for a shortage that lasts, and for no other."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from tests.engine.agent.resizing import rig
-from tests.engine.agent.world import World, amounts, is_ready, world
+from tests.engine.agent.resizing.shrinks import (
+    BIG,
+    DIMM,
+    OWN,
+    QUIET_S,
+    comes_back,
+    counts,
+    events,
+    leaves,
+    passes,
+    phase,
+    settings,
+    stories,
+)
+from tests.engine.agent.world import is_ready, world
 
 from flexlet.adapters.sim.hardware import BLOCK
 from flexlet.api.units import GIB, MIB
-from flexlet.core.hotplug import metrics
-from flexlet.core.hotplug.saved import Story, told
-from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.testing import idle, run
+from flexlet.core.hotplug.saved import told
+from flexlet.testing import run
 from flexlet.testing.host import SimHost
-
-Json = dict[str, Any]
-
-BIG = amounts("500m,6Gi", ",7Gi")
-OWN = amounts("1,256Mi", "1,256Mi")
-QUIET_S = 30.0
-DIMM = 8
-"""Blocks of one GiB."""
-
-
-def settings(**more: Any) -> ResizeSettings:
-    return msgspec.structs.replace(ResizeSettings(plug=True, unplug=True), **more)
-
-
-async def passes(seconds: float) -> None:
-    await asyncio.sleep(seconds)
-    await idle()
-
-
-def phase(pod: Json | None) -> str:
-    assert pod is not None
-    return f"{pod['status']['phase']} {pod['status'].get('reason', '')}".strip()
-
-
-def has_failed(pod: Json | None) -> bool:
-    return phase(pod).startswith("Failed")
-
-
-async def leaves(there: World, pause_s: float, count: int = DIMM) -> list[int]:
-    """Blocks of a DIMM go offline one by one; they are still in the machine."""
-    blocks = sorted(there.node.host.blocks)[-count:]
-    for block in blocks:
-        there.node.host.empty(block)
-        await passes(pause_s)
-    return blocks
-
-
-async def comes_back(there: World, blocks: list[int], pause_s: float = 0.2) -> None:
-    for block in blocks:
-        there.node.host.fill(block, "online")
-        await passes(pause_s)
-
-
-def stories(there: World) -> tuple[Story, ...]:
-    kept = rig.generations(there)
-    assert kept is not None
-    return kept.stories
-
-
-async def events(there: World, *reasons: str) -> list[str]:
-    return [each["message"] for each in await there.cluster.events() if each["reason"] in reasons]
-
-
-def counts(there: World) -> dict[str, float]:
-    """What was counted of sizes, by metric and labels."""
-    wanted = {each.name for each in (metrics.RESYNCS, metrics.UNPLUGS, metrics.REQUESTS, metrics.VICTIMS)}
-    return {
-        " ".join((family.name, *(value for _, value in sample.labels))): sample.value
-        for family in there.node.meters.families()
-        if family.name in wanted
-        for sample in family.samples
-        if sample.value
-    }
 
 
 def test_a_refused_unplug_ends_nobody(tmp_path: Path) -> None:
@@ -158,46 +105,6 @@ def test_a_pod_is_evicted_for_a_shortage_that_lasts(tmp_path: Path) -> None:
                 "kubelet_node_resize_requests_total memory decrease": 1,
                 "flexlet_unplug_victims_total OutOfmemory": 1,
             }
-
-    run(play())
-
-
-def test_a_restart_does_not_make_the_time_shorter(tmp_path: Path) -> None:
-    """The agent dies in the middle: the next one waits anew, and comes to the same end."""
-
-    async def play() -> None:
-        async with world(tmp_path, rig.machine()) as there:
-            await there.create("big", {"a": BIG})
-            await there.until("big", is_ready)
-            there.node.host.unplug_memory(GIB)
-            await passes(20)
-            await there.node.kill()
-            await passes(60)
-            await there.node.start()
-            await passes(QUIET_S - 2)
-            assert is_ready(await there.get("big"))
-            await passes(6)
-            assert phase(await there.get("big")) == "Failed OutOfmemory"
-            await rig.rested(there)
-
-    run(play())
-
-
-def test_a_restart_loses_nobody_whose_place_comes_back(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with world(tmp_path, rig.machine("0-1", config=rig.STATIC)) as there:
-            uid = await there.create("own", {"a": OWN})
-            await there.until("own", is_ready)
-            there.node.host.sleep(1)
-            await passes(10)
-            await there.node.kill()
-            await there.node.start()
-            await passes(10)
-            there.node.host.wake(1)
-            await passes(2 * QUIET_S)
-            assert is_ready(await there.get("own"))
-            assert rig.books(there)["cpu_manager_state"]["entries"] == {uid: {"a": "1"}}
-            await rig.rested(there)
 
     run(play())
 
@@ -313,34 +220,5 @@ def test_what_an_administrator_took_offline_stays_so_after_a_restart(when: str, 
             await passes(20)
             await rig.rested(there)
             assert 3 in host.awake
-
-    run(play())
-
-
-def test_size_generation_and_condition_agree_after_a_restart(tmp_path: Path) -> None:
-    """Whatever the Node says in between, it says of one size."""
-
-    async def play() -> None:
-        async with world(tmp_path, rig.machine()) as there:
-            await there.create("web", {"a": amounts("100m,64Mi")})
-            await there.until("web", is_ready)
-            seen: set[tuple[str, str]] = set()
-
-            def look(event: Any) -> None:
-                found = msgspec.json.decode(event.row.value)
-                number = found["metadata"]["annotations"]["flexlet.io/generation"]
-                seen.add((number, found["status"]["capacity"]["memory"]))
-                if number == "1":
-                    reasons.append(rig.condition(found)["reason"])
-
-            reasons: list[str] = []
-            await there.node.kill()
-            there.node.host.unplug_memory(GIB)
-            there.cluster.store.subscribe("nodes", look)
-            await there.node.start()
-            await passes(30)
-            await rig.rested(there)
-            assert seen == {("1", "8Gi"), ("2", "7Gi")}
-            assert set(reasons) <= {"InProgress"}
 
     run(play())
