@@ -30,8 +30,15 @@ def test_the_reference_says_what_every_field_means() -> None:
 def test_every_reason_of_the_condition_is_explained() -> None:
     table = HOWTO.partition("| reason | meaning |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == {
-        *(telling.IN_PROGRESS, telling.HALF_PLUGGED, telling.UNPLUG_REFUSED, telling.FAILED),
-        *(readmission.CRITICAL_OVER_CAPACITY, readmission.CPU_OVERCOMMITTED, plan.BELOW_RESERVED),
+        *(
+            telling.IN_PROGRESS,
+            telling.HALF_PLUGGED,
+            telling.UNPLUG_REFUSED,
+            telling.FAILED,
+            telling.UNPLUG_NOT_FOLLOWED,
+        ),
+        *(readmission.CRITICAL_OVER_CAPACITY, readmission.CPU_OVERCOMMITTED),
+        *(plan.BELOW_RESERVED, plan.PODS_OVER_CAPACITY),
         *(resync.RESERVED_CPUS_MISSING, resync.TOO_MANY_NUMA_NODES, veto.REJECTED),
     }
 

@@ -47,7 +47,9 @@ def options(given: Json) -> NodeOptions:
     hardware.awake -= set(CpuSet.parse(str(given.get("offline", ""))))
     config = {**BASE, **given.get("config", {})}
     wishes = given.get("resize", {})
-    following = None if wishes == "gates" else ResizeSettings(**{"plug": True, "unplug": True} | wishes)
+    # Unless a story says otherwise pods end at once, so that it need not wait.
+    known = {"plug": True, "unplug": True, "evict": "immediate"} | (wishes if wishes != "gates" else {})
+    following = None if wishes == "gates" else ResizeSettings(**known)
     return NodeOptions(hardware=hardware, config=config, resize=following)
 
 

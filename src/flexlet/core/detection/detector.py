@@ -88,6 +88,11 @@ class Detector:
         """Parts that must not be brought online."""
         self._waiting.leave(parts)
 
+    @property
+    def left(self) -> frozenset[Part]:
+        """Parts that somebody took offline, and that must not be brought online."""
+        return self._waiting.left
+
     def half_plugged(self) -> dict[Kind, int]:
         """How many parts wait to be brought online, by kind."""
         return self._waiting.counts()

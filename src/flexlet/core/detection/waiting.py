@@ -59,6 +59,11 @@ class Waiting:
             self._left.add(part)
             self._waits.pop(part, None)
 
+    @property
+    def left(self) -> frozenset[Part]:
+        """Parts that are offline because somebody wants it so."""
+        return frozenset(self._left)
+
     def added(self, part: Part | None) -> None:
         """A part came, so what was known of one of that name is over."""
         if part is not None:

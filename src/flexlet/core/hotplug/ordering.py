@@ -62,12 +62,19 @@ def in_order(
     yield ReportNode(generation=generation.number, closed=bool(settled.victims))
     yield from () if squeezed else tuned
     yield from _endings(settled.victims)
+    if is_provisional(settled, situation):
+        return
     yield Release(
         path=path,
         limit=view.limit if squeezed else None,
         files={name: view.kubepods[name] for name in sorted(later, reverse=True)},
         squeeze_s=situation.resize.squeeze_s,
     )
+
+
+def is_provisional(settled: Settled, situation: Situation) -> bool:
+    """Whether pods have no room and are waited for: the kernel must not kill whom nobody evicts yet."""
+    return bool(settled.short) and situation.resize.evict == "persistent"
 
 
 def _later(sizes: tuple[NodeView, ...], view: NodeView) -> frozenset[str]:

@@ -13,7 +13,7 @@ import msgspec
 
 from flexlet.api.quantity import ZERO
 from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.ordering import in_order
+from flexlet.core.hotplug.ordering import in_order, is_provisional
 from flexlet.core.hotplug.readmission import readmitted
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.hotplug.settling import Settled, Situation, settle
@@ -29,6 +29,7 @@ from flexlet.core.resize.allocation import Allocation
 from flexlet.core.resources.names import CPU
 
 BELOW_RESERVED: Final = "BelowReserved"
+PODS_OVER_CAPACITY: Final = "PodsOverCapacity"
 
 
 class NoChange(msgspec.Struct, frozen=True):
@@ -48,6 +49,10 @@ class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[ResizeStep, ...]
     victims: tuple[Victim, ...] = ()
     """In the order in which they were found."""
+    short: tuple[Victim, ...] = ()
+    """Who has no room and is not evicted by this plan."""
+    is_provisional: bool = False
+    """Whether another plan follows when the shortage has lasted: limits that kill are left to that."""
     allocations: dict[str, Allocation] = {}
     """Balloons that become smaller, by uid."""
     reassigned: tuple[Move, ...] = ()
@@ -64,18 +69,21 @@ def plan(
     unfinished: Generation | None = None,
     tried: Sequence[Machine] = (),
     worn: Sequence[Machine] = (),
+    *,
+    continues: bool = False,
 ) -> ResizePlan | NoChange:
     """The steps from `before` to the machine as it is now.
 
     `unfinished` is a generation that was published after `before` and whose steps were not all done, because the
     agent died or because the machine changed again. `tried` are sizes that were given up before they were
     published: cgroups and containers may have what was meant for them. `worn` are those before, of which single
-    containers may have values still.
+    containers may have values still. `continues` is whether this is more of what began with `unfinished`, as when
+    a DIMM leaves block by block: then it is the same generation, told from where that began.
     """
     last = unfinished or before
     following = _following(last, machine, seen_at, resumed=unfinished is not None or bool(tried))
     others = [each for each in (before.machine, *tried) if difference(each, machine)]
-    if not others and not following.changes:
+    if not others and not following.changes and unfinished is None:
         return NoChange("the machine is as it was")
     counted = (before.machine, last.machine)
     if (closed := gated(machine, counted, situation.resize)) is not None:
@@ -85,14 +93,18 @@ def plan(
     less = _has_less((sizes[0], sizes[-1]), view, situation)
     lost = any(lost_cpus(each, machine) for each in counted)
     settled = settle(last.machine, machine, view, situation, shrank=less, lost=lost)
+    if continues and not settled.victims:
+        following = _continued(before, last, machine)
     tuned = _tunes((*(_view(each, situation) for each in worn), *sizes), view, situation)
     return ResizePlan(
         before=last,
         generation=following,
-        was=sizes[-1],
+        was=sizes[0] if continues else sizes[-1],
         view=view,
         steps=tuple(in_order(following, sizes, view, settled, situation, tuned)),
         victims=settled.victims,
+        short=settled.short,
+        is_provisional=is_provisional(settled, situation),
         allocations=settled.allocations,
         reassigned=settled.resynced.reassigned,
         notes=_notes(view, settled, situation),
@@ -115,7 +127,9 @@ def _notes(view: NodeView, settled: Settled, situation: Situation) -> tuple[str,
     """What is short on this size, also if nothing became less on the way to it and nobody was asked for room."""
     below = [BELOW_RESERVED] if view.below_reserved else []
     room = readmitted(situation.tenants, view.allocatable, situation.resize)
-    return tuple(dict.fromkeys((*below, *room.notes, *settled.notes)))
+    kept = situation.resize.evict == "never" and (settled.victims or settled.short)
+    over = [PODS_OVER_CAPACITY] if kept else []
+    return tuple(dict.fromkeys((*below, *over, *room.notes, *settled.notes)))
 
 
 def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: bool) -> Generation:
@@ -124,6 +138,11 @@ def _following(last: Generation, machine: Machine, seen_at: float, *, resumed: b
     if resumed and not changes:
         return last
     return Generation(number=last.number + 1, machine=machine, changes=changes, seen_at=seen_at)
+
+
+def _continued(before: Generation, last: Generation, machine: Machine) -> Generation:
+    """The same generation, further on; without changes if everything is as it was before it."""
+    return msgspec.structs.replace(last, machine=machine, changes=difference(before.machine, machine))
 
 
 def gated(machine: Machine, before: Iterable[Machine], settings: ResizeSettings) -> str | None:

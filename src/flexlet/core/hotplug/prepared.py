@@ -73,6 +73,13 @@ def switched(state: Prepared, part: Part, refusal: PartRefused | None, scene: Sc
     return msgspec.structs.replace(state, parts=parts, stubborn=stubborn, movable=movable)
 
 
+def answered(state: Prepared, step: Evict, refusal: str) -> Prepared:
+    """What the API said to an eviction; an empty refusal is a yes."""
+    others = {uid: text for uid, text in state.blocked.items() if uid != step.uid}
+    said = {step.uid: f"{step.namespace}/{step.name} is not evicted: {refusal}"} if refusal else {}
+    return msgspec.structs.replace(state, blocked=others | said)
+
+
 def crowded(state: Prepared, used: int, limit: int, now: float) -> Prepared:
     """Pods use more than they would have: nothing is taken from them."""
     text = f"pods use {Quantity.of_bytes(used)} of memory, and {Quantity.of_bytes(limit)} would be left for them"
@@ -81,7 +88,7 @@ def crowded(state: Prepared, used: int, limit: int, now: float) -> Prepared:
 
 def resumed(state: Prepared) -> Prepared:
     """The state for an agent that starts: evictions are asked for anew."""
-    return msgspec.structs.replace(state, asked={})
+    return msgspec.structs.replace(state, asked={}, blocked={})
 
 
 def kept_offline(state: Prepared) -> frozenset[Part]:
@@ -138,7 +145,8 @@ def _gone_on(state: Prepared, scene: Scene, now: float) -> Prepared:
         return msgspec.structs.replace(state, phase="restoring", since=now, why="")
     if now >= state.since + scene.situation.resize.prepare_s:
         what = {"evicting": "pods did not leave", "ready": "nobody removed the parts"}
-        return _failed(state, f"{what.get(state.phase, 'parts did not go offline')} in time", now)
+        who = f": {state.blockers}" if state.phase == "evicting" and state.blocked else ""
+        return _failed(state, f"{what.get(state.phase, 'parts did not go offline')} in time{who}", now)
     return state
 
 
@@ -200,4 +208,4 @@ def _with_room(state: Prepared, scene: Scene) -> Prepared:
     """Parts go while there is room; somebody who came in spite of all has to leave before the next one goes."""
     if not leaving.has_room(state, scene):
         return msgspec.structs.replace(state, phase="evicting")
-    return msgspec.structs.replace(state, phase="offlining", asked={})
+    return msgspec.structs.replace(state, phase="offlining", asked={}, blocked={})

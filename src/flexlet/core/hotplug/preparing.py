@@ -33,8 +33,15 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When the present phase began."""
     asked: dict[str, float] = {}
     """Pods whose eviction was asked for: when it may be asked for again, by uid."""
+    blocked: dict[str, str] = {}
+    """Pods whose eviction was refused, by uid: which one and why."""
     why: str = ""
     """Why the wish was refused."""
+
+    @property
+    def blockers(self) -> str:
+        """Who does not leave, and why; empty if nobody refused."""
+        return "; ".join(self.blocked[uid] for uid in sorted(self.blocked))
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from flexlet.core.hotplug.tenants import Tenant
 from flexlet.core.hotplug.victims import Victim
 from flexlet.core.machine.difference import Change, difference
 from flexlet.core.machine.machine import Machine
+from flexlet.core.machine.parts import Part, offline, online
 from flexlet.core.resize.allocation import applied
 from flexlet.core.resources.effective import pod_requests
 from flexlet.errors import InputError
@@ -48,6 +49,8 @@ class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What else was done, in sentences."""
     notes: tuple[str, ...] = ()
     """Reasons of the condition NodeResize that remained."""
+    reverted: bool = False
+    """Whether the machine has again what it had before."""
     forced: bool = False
     """Whether pods still used more than there was when their time was over."""
 
@@ -64,6 +67,8 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Sizes that were begun after that and given up for another: some cgroups may still be as they wanted it."""
     worn: tuple[Machine, ...] = ()
     """Sizes whose values some containers may still have: they began to start before, or refused to be changed."""
+    left: tuple[Part, ...] = ()
+    """Parts that somebody had taken offline by then, and that no agent brings online."""
     stories: tuple[Story, ...] = ()
     """The newest last."""
     prepared: Prepared = Prepared()
@@ -140,7 +145,16 @@ def attempted(saved: Saved, machine: Machine) -> Saved:
     return msgspec.structs.replace(saved, tried=(*saved.tried, machine)[-TRIES:])
 
 
-def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: float) -> Saved:
+def left_offline(saved: Saved, machine: Machine) -> frozenset[Part]:
+    """Of the parts that are offline now, those that somebody took offline since the machine was started."""
+    if saved.generation.boot_id != machine.identity.boot_id:
+        return frozenset()
+    return offline(machine.half_plugged) & (online(saved.generation.machine) | frozenset(saved.left))
+
+
+def published(
+    saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: float, left: Iterable[Part] = ()
+) -> Saved:
     """A new size counts from now on, and there is more to do for it."""
     current = msgspec.structs.replace(plan.generation, applied_at=plan.generation.applied_at or now)
     story = Story(
@@ -154,8 +168,18 @@ def published(saved: Saved, plan: ResizePlan, tenants: Iterable[Tenant], now: fl
         notes=plan.notes,
     )
     before = saved.before or saved.generation
-    stories = _with(saved.stories, story) if current.changes else saved.stories
-    return msgspec.structs.replace(saved, generation=current, before=before, stories=stories)
+    stories = _with(saved.stories, story) if current.changes else _reverted(saved.stories, current.number)
+    return msgspec.structs.replace(
+        saved, generation=current, before=before, stories=stories, left=tuple(sorted(left))
+    )
+
+
+def _reverted(stories: tuple[Story, ...], number: int) -> tuple[Story, ...]:
+    """A story that ends where it began keeps what happened on the way."""
+    return tuple(
+        msgspec.structs.replace(each, reverted=True, notes=()) if each.number == number else each
+        for each in stories
+    )
 
 
 def finished(saved: Saved, now: float, *, forced: bool = False) -> Saved:
@@ -198,6 +222,7 @@ def told(story: Story) -> tuple[str, ...]:
         f"generation {story.number}, {when}: {words.changes(story.changes)}; {end}",
         *(f"  ended {each.namespace}/{each.name}: {each.reason}: {each.why}" for each in story.victims),
         *(f"  {each}" for each in story.deeds),
+        *(["  the machine has again what it had before"] if story.reverted else []),
         *(["  pods used more than there was when their time was over"] if story.forced else []),
         *(f"  remained: {each}" for each in story.notes),
     )

@@ -8,6 +8,7 @@ from flexlet.api.units import Bytes
 
 Order = Literal["priority", "creation"]
 CpuRule = Literal["Strict", "Tolerate"]
+Evict = Literal["never", "persistent", "immediate"]
 
 
 class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +24,8 @@ class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
     quiet_s: float = 0.5
     shrink_quiet_s: float = 0.1
     max_delay_s: float = 3.0
+    settle_s: float = 2.0
+    """What follows within this time, and goes the same way, is the same generation."""
     poll_s: float = 10.0
     confirm_reads: int = 3
     confirm_s: float = 5.0
@@ -37,6 +40,10 @@ class ResizeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     order: Order = "priority"
     cpu: CpuRule = "Strict"
+    evict: Evict = "persistent"
+    """Whether pods that no longer fit are evicted: never, once the shortage has lasted, or at once."""
+    evict_quiet_s: float = 30.0
+    """How long the machine must have been quiet before a shortage counts as lasting."""
     max_grace_s: int = 30
     squeeze_s: float = 60.0
 

@@ -52,6 +52,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     threshold, or all tasks stalled for more than a fifth of the last ten seconds (PSI full avg10 > 20)."""
     enforce: bool = True
     """Whether ``enforceNodeAllocatable`` names pods."""
+    evicts: bool = True
+    """Whether pods without room are evicted now; else they stay as well as they can, and are named."""
     resync: Resync = books.resync
     """How the managers follow."""
 
@@ -60,6 +62,8 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """Who goes, who becomes smaller, and the books of those who stay."""
 
     victims: tuple[Victim, ...] = ()
+    short: tuple[Victim, ...] = ()
+    """Who has no room and stays for now: the machine may get back what it lost."""
     allocations: dict[str, Allocation] = {}
     resynced: Resynced
     cpusets: tuple[Write, ...] = ()
@@ -89,8 +93,12 @@ def settle(
         refused = found.victims | (found.unplaced if shrank or lost else {})
         more = _displaced(rest, room, refused, situation)
         if not more:
+            without_room = (*room.victims, *gone.values())
+            if without_room and not situation.evicts:
+                claims = _claims(rest, room, without_room)
+                found = _with_everybody(found, (before, after), room, claims, safe, situation)
             cpusets = _cpusets(found.managers, after, situation)
-            return _settled((*room.victims, *gone.values()), room, found, cpusets, situation)
+            return _settled(without_room, room, found, cpusets, situation)
         gone |= more
 
 
@@ -112,11 +120,29 @@ def _everybody(tenants: Iterable[Tenant], situation: Situation) -> Readmission:
     return Readmission(stays=tuple(each.uid for each in staying))
 
 
-def _claims(tenants: Iterable[Tenant], room: Readmission) -> list[PodClaim]:
+def _claims(tenants: Iterable[Tenant], room: Readmission, short: Iterable[Victim] = ()) -> list[PodClaim]:
     """What those who stay have a claim to, the most important first; last come those who are leaving anyway."""
     by_uid = {each.uid: each for each in tenants}
     staying = [claim(_sized(by_uid[uid].pod, room)) for uid in room.stays]
-    return [*staying, *(claim(each.pod) for each in by_uid.values() if each.leaving)]
+    waiting = [claim(by_uid[each.uid].pod) for each in short if each.uid in by_uid]
+    return [*staying, *waiting, *(claim(each.pod) for each in by_uid.values() if each.leaving)]
+
+
+def _with_everybody(
+    found: Resynced,
+    machines: tuple[Machine, Machine],
+    room: Readmission,
+    claims: Sequence[PodClaim],
+    safe: frozenset[str],
+    situation: Situation,
+) -> Resynced:
+    """The books with those, too, who have no room: they keep CPUs and memory of their own that still exist.
+
+    Unless that is at the expense of somebody who has room.
+    """
+    wider = situation.resync(situation.managers, situation.managing, *machines, claims, safe)
+    refused = wider.victims.keys() | wider.unplaced.keys()
+    return wider if refused.isdisjoint(room.stays) else found
 
 
 def _sized(pod: Pod, room: Readmission) -> Pod:
@@ -142,8 +168,10 @@ def _settled(
     cpusets: tuple[Write, ...],
     situation: Situation,
 ) -> Settled:
+    told = tuple(victims.pressed(each) for each in ended) if situation.pressed else ended
     return Settled(
-        victims=tuple(victims.pressed(each) for each in ended) if situation.pressed else ended,
+        victims=told if situation.evicts else (),
+        short=() if situation.evicts else told,
         allocations=room.allocations,
         resynced=found,
         cpusets=cpusets,

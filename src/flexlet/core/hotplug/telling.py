@@ -8,7 +8,7 @@ import msgspec
 from flexlet.api.quantity import ZERO, Quantity
 from flexlet.core.actions import RecordEvent
 from flexlet.core.hotplug import words
-from flexlet.core.hotplug.plan import BELOW_RESERVED, ResizePlan
+from flexlet.core.hotplug.plan import BELOW_RESERVED, PODS_OVER_CAPACITY, ResizePlan
 from flexlet.core.hotplug.preparing import Decision
 from flexlet.core.hotplug.readmission import CPU_OVERCOMMITTED, CRITICAL_OVER_CAPACITY
 from flexlet.core.hotplug.tenants import Tenant
@@ -21,6 +21,7 @@ from flexlet.core.node.facts import STABLE, Resizing
 from flexlet.core.resize.events import NORMAL, WARNING
 
 RESIZED: Final = "NodeResized"
+REVERTED: Final = "NodeResizeReverted"
 FAILED_RESIZE: Final = "FailedNodeResize"
 FORCED: Final = "NodeResizeForced"
 HALF_PLUGGED_EVENT: Final = "NodeHalfPlugged"
@@ -31,16 +32,20 @@ EXCEEDED_GRACE: Final = "ExceededGracePeriod"
 IN_PROGRESS: Final = "InProgress"
 HALF_PLUGGED: Final = "HalfPlugged"
 UNPLUG_REFUSED: Final = "UnplugRefused"
+UNPLUG_NOT_FOLLOWED: Final = "UnplugNotFollowed"
 FAILED: Final = "Failed"
 
 _SENTENCES: Final = {
     BELOW_RESERVED: "the machine has less than is reserved for daemons, so pods get nothing of that",
     CRITICAL_OVER_CAPACITY: "static and critical pods alone need more than the node has; they keep running",
+    PODS_OVER_CAPACITY: "pods request more than the node has, and are not evicted for it (unplug.evict: never)",
     MISSING: "some of the reserved CPUs are gone; those left stay reserved",
     TOO_MANY_NUMA_NODES: "there are more NUMA nodes than alignment can work with; CPUs of the others are shared",
     CPU_OVERCOMMITTED: "pods request more CPU than there is; they run slower",
 }
 """What holds although everything is done, the worst first."""
+_NAMED: Final = 3
+"""More pods than this are counted only."""
 _PHASES: Final = {
     "evicting": "pods make room before parts of the machine are unplugged",
     "offlining": "parts of the machine are taken offline to be unplugged",
@@ -106,10 +111,16 @@ def overdue(victim: Victim) -> RecordEvent:
     return _pod(victim.uid, victim.namespace, victim.name, (WARNING, EXCEEDED_GRACE, text))
 
 
-def stable(generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None = None) -> Resizing:
-    """The node has followed; what does not fit all the same is the reason, the worst first."""
+def stable(
+    generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None = None, not_followed: str = ""
+) -> Resizing:
+    """The node has followed; what does not fit all the same is the reason, the worst first.
+
+    `not_followed` is why the node says more than its machine has.
+    """
     present = frozenset(notes)
-    found: dict[str, str] = {reason: text for reason, text in _SENTENCES.items() if reason in present}
+    found = {UNPLUG_NOT_FOLLOWED: f"the node keeps its size: {not_followed}"} if not_followed else {}
+    found |= {reason: text for reason, text in _SENTENCES.items() if reason in present}
     if parts is not None and (half := _half(parts)):
         found[HALF_PLUGGED] = half
     if not found:
@@ -120,6 +131,26 @@ def stable(generation: int, notes: Iterable[str] = (), parts: HalfPlugged | None
 def in_progress(plan: ResizePlan, *, closed: bool = False) -> Resizing:
     """The node is on its way to another size."""
     return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=sizes(plan), closed=closed)
+
+
+def taken_up(generation: int) -> Resizing:
+    """An agent that starts finds another machine, or work that was not finished."""
+    text = "the machine changed while no agent ran, or following it was not finished"
+    return Resizing(generation=generation, reason=IN_PROGRESS, message=text)
+
+
+def waiting(plan: ResizePlan, quiet_s: float) -> Resizing:
+    """Pods have no room, and are evicted if the machine does not get back what it lost."""
+    names = ", ".join(f"{each.namespace}/{each.name}" for each in plan.short[:_NAMED])
+    more = f" and {len(plan.short) - _NAMED} more" if len(plan.short) > _NAMED else ""
+    text = f"{sizes(plan)}; no room for {names}{more}, evicted if that lasts for {quiet_s:g} s"
+    return Resizing(generation=plan.generation.number, reason=IN_PROGRESS, message=text)
+
+
+def reverted(node: str, plan: ResizePlan) -> RecordEvent:
+    """What left the machine came back before it was missed for long."""
+    number = plan.generation.number
+    return of_node(node, NORMAL, REVERTED, f"capacity is again what it was before generation {number}")
 
 
 def has_failed(generation: int, error: str) -> Resizing:
@@ -134,7 +165,8 @@ def offered(size: Resizing, decision: Decision) -> Resizing:
         reason = UNPLUG_REFUSED if reason == STABLE else reason
         message = decision.refused if size.reason == STABLE else f"{message}; {decision.refused}"
     elif reason == STABLE and (phase := _PHASES.get(decision.state.phase)):
-        reason, message = IN_PROGRESS, phase
+        blockers = decision.state.blockers
+        reason, message = IN_PROGRESS, f"{phase}; {blockers}" if blockers else phase
     return msgspec.structs.replace(
         size,
         reason=reason,

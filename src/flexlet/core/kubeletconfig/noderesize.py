@@ -11,7 +11,7 @@ import msgspec
 from flexlet.api.duration import Duration
 from flexlet.api.quantity import Quantity
 from flexlet.api.units import Bytes
-from flexlet.core.hotplug.settings import CpuRule, Order, ResizeSettings
+from flexlet.core.hotplug.settings import CpuRule, Evict, Order, ResizeSettings
 from flexlet.core.kubeletconfig.scalars import plain
 from flexlet.core.machine.parts import OnlineAs
 
@@ -19,6 +19,13 @@ API_VERSION: Final = "flexlet.io/v1alpha1"
 KIND: Final = "NodeResizeConfiguration"
 META: Final = {"apiVersion": API_VERSION, "kind": KIND}
 _D: Final = ResizeSettings()
+
+
+class UnplugConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What becomes of pods that no longer fit on a smaller machine."""
+
+    evict: Evict = _D.evict
+    quiet_period: Duration = Duration(_D.evict_quiet_s)
 
 
 class NodeResizeConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -30,6 +37,8 @@ class NodeResizeConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename=
     """The same when something became less: pods may be short of it already."""
     max_delay: Duration = Duration(_D.max_delay_s)
     """After this long a change is acted upon, though more keep coming."""
+    settle_period: Duration = Duration(_D.settle_s)
+    """What follows within this time and goes the same way is the same generation: a DIMM comes in blocks."""
     poll_interval: Duration = Duration(_D.poll_s)
     """How often to look, for what the kernel tells nobody; a tenth more or less, by node."""
     confirm_reads: int = _D.confirm_reads
@@ -52,6 +61,8 @@ class NodeResizeConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename=
     """Who stays when the node shrinks: `priority`, or `creation` as a restarted kubelet would have it."""
     cpu: CpuRule = _D.cpu
     """Whether pods have to go for want of CPU: `Strict`, or `Tolerate` and they run slower."""
+    unplug: UnplugConfiguration = UnplugConfiguration()
+    """`evict` pods that no longer fit: `never`, `persistent` (after a `quietPeriod`) or `immediate`."""
     max_grace_seconds: int = _D.max_grace_s
     """The longest that a pod gets to end when its place is gone already."""
     squeeze_timeout: Duration = Duration(_D.squeeze_s)
@@ -71,6 +82,7 @@ def settings(config: NodeResizeConfiguration) -> ResizeSettings:
         quiet_s=float(config.quiet_period),
         shrink_quiet_s=float(config.shrink_quiet_period),
         max_delay_s=float(config.max_delay),
+        settle_s=float(config.settle_period),
         poll_s=float(config.poll_interval),
         confirm_reads=config.confirm_reads,
         confirm_s=float(config.confirm_period),
@@ -81,6 +93,8 @@ def settings(config: NodeResizeConfiguration) -> ResizeSettings:
         keep_offline=config.keep_offline,
         order=config.order,
         cpu=config.cpu,
+        evict=config.unplug.evict,
+        evict_quiet_s=float(config.unplug.quiet_period),
         max_grace_s=config.max_grace_seconds,
         squeeze_s=float(config.squeeze_timeout),
         prepare_s=float(config.prepare_timeout),

@@ -47,6 +47,8 @@ def problems(config: NodeResizeConfiguration) -> Iterator[Problem]:
     if config.max_delay < config.quiet_period:
         text = f"{config.max_delay} is less than quietPeriod {config.quiet_period}; set at least that"
         yield Problem("maxDelay", text)
+    if config.unplug.quiet_period < 0:
+        yield Problem("unplug.quietPeriod", f"this is {config.unplug.quiet_period}; set 0 or more")
     for index, name in enumerate(config.keep_offline):
         if Part.find(name) is None:
             text = f"{name!r} is no part of a machine; write cpuN or memoryN, as under /sys/devices/system"
@@ -73,12 +75,16 @@ def _taken(name: str, part: Any) -> Any:
         return msgspec.convert(part, field.type, dec_hook=scalar)
     except msgspec.ValidationError as error:
         complaint, _, inside = str(error).partition(" - at `$")
-        return Problem(name + inside.rstrip("`"), complaint + _choices(field))
+        inside = inside.rstrip("`")
+        return Problem(name + inside, complaint + _choices(field.type, inside.strip(".")))
 
 
-def _choices(field: msgspec.structs.FieldInfo) -> str:
-    """What could be written instead, where that is one of a few words."""
-    words = getattr(field.type, "__args__", ())
+def _choices(kind: Any, inside: str) -> str:
+    """What could be written instead, where that is one of a few words; `inside` is a field of a field."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        own = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+        return _choices(own[inside], "") if inside in own else f"; it has {', '.join(own)}"
+    words = getattr(kind, "__args__", ())
     return f"; choose {', '.join(words)}" if words and all(isinstance(word, str) for word in words) else ""
 
 

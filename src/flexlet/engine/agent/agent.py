@@ -133,7 +133,7 @@ class Agent:
         await self.ballooning.begin()
         self._machine = await self.following.begin()
         self.books.check(self._machine)
-        facts = await self.selfview.first(self._machine)
+        facts = await self.selfview.first(self.following.counted)
         size = self.following.size(self._machine)
         if self._hosting is not None:
             await self._hosting.begin(size(self.loop.world).setup.allocatable)

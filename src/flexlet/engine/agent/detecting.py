@@ -14,6 +14,7 @@ from flexlet.api.pod import ResourceList
 from flexlet.core.detection.detector import Detector
 from flexlet.core.detection.observations import Answered, Deaf, Hinted, Observation, Read, ReadFailed
 from flexlet.core.detection.steps import Apply, Note, Online, ReadMachine, Step
+from flexlet.core.hotplug.pending import Signs
 from flexlet.core.hotplug.settings import ResizeSettings
 from flexlet.core.machine import discovery, sources, udev
 from flexlet.core.machine.machine import Machine
@@ -63,6 +64,8 @@ class Detecting:
         self._everything: Snapshot | None = None
         self._wake = asyncio.Event()
         self._first_at = 0.0
+        self._told_at = 0.0
+        """When the kernel last told of a part."""
         self.apply: Callable[[Machine, float], None] = lambda _machine, _seen_at: None
         self.noted: Callable[[Note], None] = lambda _: None
         """Called when parts are left half-plugged (``HalfPlugged``, with a message), and when none is any more."""
@@ -80,6 +83,12 @@ class Detecting:
         """How many parts wait to be brought online, by kind."""
         return self._detector.half_plugged()
 
+    def signs(self) -> Signs:
+        """Whether parts of the machine are going offline, and when the kernel last told of some."""
+        known = self._detector.latest
+        is_leaving = known is not None and bool(known.half_plugged.leaving_blocks)
+        return Signs(told_at=self._told_at, is_leaving=is_leaving)
+
     async def first(self) -> Machine:
         """Look at everything once; HostError if what is read cannot be a machine."""
         rules = await self._host.read(udev.RULES) if self._settings.online_policy == "auto" else None
@@ -96,6 +105,10 @@ class Detecting:
     def leave_offline(self, parts: Iterable[Part]) -> None:
         """Parts that were taken offline on purpose and must not come back by our hand."""
         self._detector.leave(parts)
+
+    def left_offline(self) -> frozenset[Part]:
+        """Parts that somebody took offline on purpose."""
+        return self._detector.left
 
     def mind(self, part: Part) -> None:
         """A part that was left offline on purpose should be online again, and is not."""
@@ -174,6 +187,7 @@ class Detecting:
         """Events until they cannot be heard."""
         try:
             async for event in self._uevents.events():
+                self._told_at = self._clock.monotonic()
                 if isinstance(event, Overrun):
                     self.overruns += 1
                     self._learn(Hinted("overrun", self._clock.monotonic()))

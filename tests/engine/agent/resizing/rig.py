@@ -45,9 +45,8 @@ BALLOON: Final[Json] = {
 
 def machine(cpus: str = "0-3", memory: int = 8 * GIB, *, config: Json | None = None, **more: Any) -> NodeOptions:
     """A new machine; nothing of it is shared with another."""
-    hardware = SimHost(cpus, memory, swap=4 * GIB)
-    fields = {"resize": BOTH} | more
-    return NodeOptions(cpus=cpus, memory=memory, hardware=hardware, config=config or CONFIG, **fields)
+    fields: Json = {"resize": BOTH, "hardware": SimHost(cpus, memory, swap=4 * GIB)} | more
+    return NodeOptions(cpus=cpus, memory=memory, config=config or CONFIG, **fields)
 
 
 async def rested(there: World, within_s: float = 400.0) -> Json:

@@ -25,6 +25,8 @@ from flexlet.core.refs import BUDGETS
 from flexlet.ports.cluster import Ref
 from flexlet.testing import NodeOptions, SimHost, run
 
+BLOCKED: Final = "default/big is not evicted: The disruption budget keep is still being processed by the server."
+
 
 async def _evicts(directory: Path) -> None:
     async with staged(directory) as stage:
@@ -37,6 +39,7 @@ async def _evicts(directory: Path) -> None:
         await stage.passes(30)
         # The budget forbids it: nothing is touched, and it is asked again.
         assert (is_ready(await there.get("big")), stage.parts()) == (True, (4, 64))
+        assert await stage.message() == f"pods make room before parts of the machine are unplugged; {BLOCKED}"
         allowed = {"status": {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 1}}
         await there.cluster.cluster.patch(Ref(*BUDGETS), "default", "keep", allowed, subresource="status")
         found = await there.until("big", lambda found: found is None or "deletionTimestamp" in found["metadata"])
@@ -62,7 +65,7 @@ async def _stays(directory: Path) -> None:
         await stage.wish('{"memory":"4Gi"}')
         found = await stage.until(is_refused)
         assert (found["allocatable"], stage.parts()) == (WHOLE, (4, 64))
-        assert await stage.message() == "pods did not leave in time"
+        assert await stage.message() == f"pods did not leave in time: {BLOCKED}"
         assert is_ready(await there.get("big"))
 
 

@@ -63,8 +63,8 @@ class Watch:
             self.broken.append(f"generation {kept.generation.number} after {self._number}")
         self._number = kept.generation.number
 
-    def _plan(self, before: Any, machine: Machine, at: float, situation: Situation, *more: Any) -> Any:
-        found: ResizePlan | NoChange = plan(before, machine, at, situation, *more)
+    def _plan(self, before: Any, machine: Machine, at: float, situation: Situation, *more: Any, **how: Any) -> Any:
+        found: ResizePlan | NoChange = plan(before, machine, at, situation, *more, **how)
         if isinstance(found, ResizePlan):
             self.victims |= {each.uid for each in found.victims}
             self.broken += judged(found, situation, machine)

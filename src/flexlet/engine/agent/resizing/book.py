@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,6 +20,9 @@ from flexlet.errors import HostError, InputError
 from flexlet.ports.checkpoints import Checkpoints
 from flexlet.ports.clock import Clock
 
+if TYPE_CHECKING:
+    from flexlet.core.machine.parts import Part
+
 
 class Generations:
     """One owner: the resizer; `prepared` is of `preparing`. A size is on disk before anything goes by it."""
@@ -32,6 +36,10 @@ class Generations:
         """Where a plan begins: the last size for which everything was done."""
         self.unfinished: Generation | None = None
         """A later one that counts already."""
+        self.left_now: Callable[[], Iterable[Part]] = lambda: ()
+        """Parts that somebody has taken offline; set by whoever looks at them."""
+        self.left_before: frozenset[Part] = frozenset()
+        """Those that were offline on purpose when the agent started."""
 
     @property
     def current(self) -> Generation:
@@ -55,6 +63,14 @@ class Generations:
         return next((each.notes for each in self._saved.stories if each.number == number), ())
 
     @property
+    def has_evicted(self) -> bool:
+        """Whether pods were evicted for a size that is not finished."""
+        current = self.unfinished
+        return current is not None and any(
+            each.victims for each in self._saved.stories if each.number == current.number
+        )
+
+    @property
     def prepared(self) -> Prepared:
         """How far an announced unplug is, as the file has it."""
         return self._saved.prepared
@@ -62,6 +78,7 @@ class Generations:
     async def open(self, machine: Machine, settings: ResizeSettings) -> None:
         """Go on from what an earlier agent left; a file that cannot be read is kept beside."""
         found = await restored(self._files, saved.FILE, _parse)
+        self.left_before = frozenset() if found is None else saved.left_offline(found, machine)
         begun = saved.begin(found, machine, self._clock.now(), settings)
         self._saved, self.before, self.unfinished = begun.saved, begun.before, begun.unfinished
         if begun.earlier is not None and difference(begun.earlier.machine, machine):
@@ -78,7 +95,8 @@ class Generations:
 
     async def publish(self, plan: ResizePlan, tenants: Iterable[Tenant]) -> None:
         """A new size counts from now on; HostError, and nothing has changed, if that cannot be written."""
-        await self._change(lambda known: saved.published(known, plan, tenants, self._clock.now()))
+        now, left = self._clock.now(), self.left_now()
+        await self._change(lambda known: saved.published(known, plan, tenants, now, left))
         self.unfinished = self._saved.generation
 
     async def prepare(self, state: Prepared) -> None:

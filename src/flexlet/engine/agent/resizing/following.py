@@ -18,7 +18,10 @@ from flexlet.engine.agent.hands.tools import Tools
 from flexlet.engine.agent.loop import AgentLoop, Change, replaced
 from flexlet.engine.agent.resizing.book import Generations
 from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.execution import PlanExecution
+from flexlet.engine.agent.resizing.late import Late
 from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.pending import PendingSize
 from flexlet.engine.agent.resizing.preparing import Preparing
 from flexlet.engine.agent.resizing.resizer import NodeResizer
 from flexlet.engine.agent.resizing.roommaking import RoomMaking
@@ -54,10 +57,15 @@ class Following:
         self._enforce = choices.enforce
         patience = Patience(tools.clock)
         self._generations = generations = Generations(tools.ledger.files, tools.clock)
+        generations.left_now = detecting.left_offline
         looking = Looking(tools.host, tools.cgroups, loop, settings, self._resize, enforce=self._enforce)
         doing = Doing(tools, loop, tree, decider, meters, patience)
         saying = Saying(selfview)
-        self.resizer = NodeResizer(generations, looking, doing, loop, saying, tools.clock, meters)
+        pending = PendingSize(tools.clock, self._resize)
+        pending.signs = detecting.signs
+        self.execution = PlanExecution(generations, doing, loop, saying, pending, tools.clock, meters)
+        late = Late(generations, looking, doing)
+        self.resizer = NodeResizer(generations, looking, late, self.execution, loop, saying, pending, tools.clock)
         room = RoomMaking(tools, loop, tree, detecting, decider)
         self.preparing = Preparing(
             settings,
@@ -73,6 +81,8 @@ class Following:
             self._whole,
         )
         self._ceiling: ResourceList = {}
+        self.counted = Machine()
+        """The size that counts when the agent starts; its machine may be another by now."""
         patience.interrupted = self.resizer.interrupted
         detecting.apply = self.resizer.wish
         detecting.noted = self._noted
@@ -82,6 +92,7 @@ class Following:
         machine = await self._detecting.first()
         # After a shrink that nobody saw, pods keep what they were held to until they have been squeezed.
         held = await self._resume(machine) if self._resize.plug else await self._remember(machine)
+        self.counted = held
         await self._tree.make()
         size = self.view(held)
         # What limits memory is left as it is if a shrink is under way, for the kernel would kill those who were
@@ -111,6 +122,7 @@ class Following:
 
     async def _resume(self, machine: Machine) -> Machine:
         held = await self.resizer.begin(machine, self._resize)
+        self._detecting.leave_offline(self._generations.left_before)
         self._ceiling = self.preparing.begin(machine)
         return held
 

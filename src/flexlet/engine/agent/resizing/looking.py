@@ -6,7 +6,7 @@ from typing import Final
 from flexlet.api.units import Bytes, PodUid
 from flexlet.core.agent.world import World
 from flexlet.core.cgroups.paths import pod_path
-from flexlet.core.hotplug.settings import ResizeSettings
+from flexlet.core.hotplug.settings import Evict, ResizeSettings
 from flexlet.core.hotplug.settling import Situation
 from flexlet.core.hotplug.tenants import Tenant, tenants
 from flexlet.core.machine import sources
@@ -50,6 +50,16 @@ class Looking:
     def jitter(self) -> Bytes:
         """Growth of memory below this is not worth another size."""
         return self._resize.jitter
+
+    @property
+    def evict(self) -> Evict:
+        """Whether pods without room are evicted, and when."""
+        return self._resize.evict
+
+    @property
+    def evict_quiet_s(self) -> float:
+        """How long a shortage must last for that."""
+        return self._resize.evict_quiet_s
 
     async def look(self, machine: Machine) -> Situation:
         """The node now."""

@@ -26,7 +26,7 @@ class Noticing:
         self._clock = clock
         self._latest: Generation | None = None
         self._came = asyncio.Event()
-        following.resizer.counted = self._learn
+        following.execution.counted = self._learn
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -145,7 +145,7 @@ class Preparing:
         """Whatever a decision depends on, as far as it can be known without looking."""
         pods = active(self._loop.world).values()
         here = [(each.uid, is_leaving(each), each.granted or each.allocation) for each in pods]
-        size = (self._generations.current, self._generations.unfinished, self._resizer.interrupted())
+        size = (self._generations.current, self._resizer.is_unfinished, self._resizer.interrupted())
         return self._wish(), self._state, self._detecting.machine, size, here
 
     def _wish(self) -> str:
@@ -186,7 +186,7 @@ class Preparing:
     def _is_published(self, machine: Machine) -> bool:
         """Whether the node has followed its machine, and is done with that."""
         book = self._generations
-        busy = book.unfinished is not None or self._resizer.interrupted()
+        busy = self._resizer.is_unfinished or self._resizer.interrupted()
         return not busy and not judging.worthwhile(book.current.machine, machine, self._looking.jitter)
 
     async def _adopt(self, decision: Decision) -> None:
@@ -210,7 +210,8 @@ class Preparing:
     async def _do(self, step: PrepareStep) -> None:
         match step:
             case Evict():
-                await self._making.evict(step, self._last.ceiling)
+                refusal = await self._making.evict(step, self._last.ceiling)
+                self._state = prepared.answered(self._state, step, refusal)
             case FreeMemory():
                 await self._free(step)
             case DrainCpus():

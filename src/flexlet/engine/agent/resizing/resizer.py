@@ -9,31 +9,28 @@ what was begun and not finished is taken up again.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
-from flexlet.core.hotplug import metrics, steps, telling
-from flexlet.core.hotplug.generation import Generation
-from flexlet.core.hotplug.plan import NoChange, ResizePlan, late, plan, remaining
+import msgspec
+
+from flexlet.core.hotplug import telling
+from flexlet.core.hotplug.plan import NoChange, ResizePlan, plan
 from flexlet.core.hotplug.settings import ResizeSettings
-from flexlet.core.hotplug.settling import Situation
 from flexlet.core.machine import difference
 from flexlet.core.machine.machine import HalfPlugged, Machine
 from flexlet.core.node.facts import Resizing
 from flexlet.engine.agent import present
 from flexlet.engine.agent.loop import AgentLoop
 from flexlet.engine.agent.resizing.book import Generations
-from flexlet.engine.agent.resizing.counts import count
-from flexlet.engine.agent.resizing.doing import Doing
+from flexlet.engine.agent.resizing.execution import PlanExecution
+from flexlet.engine.agent.resizing.late import Late
 from flexlet.engine.agent.resizing.looking import Looking
+from flexlet.engine.agent.resizing.pending import PendingSize
 from flexlet.engine.agent.resizing.publishing import applied
 from flexlet.engine.agent.resizing.saying import Saying
 from flexlet.engine.pause import pause
 from flexlet.errors import HostError
 from flexlet.ports.clock import Clock
-from flexlet.ports.meters import Meters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 log: Final = logging.getLogger(__name__)
 
@@ -41,14 +38,16 @@ _FIRST_PAUSE_S: Final = 1.0
 _LONGEST_PAUSE_S: Final = 60.0
 _AGAIN_S: Final = 10.0
 """When containers are tried again that could not be given their values, and what remained is looked at again."""
-_SUBSYSTEMS: Final[dict[type[steps.Step], str]] = {
-    steps.Squeeze: metrics.CGROUPS,
-    steps.HoldPods: metrics.CGROUPS,
-    steps.Release: metrics.CGROUPS,
-    steps.SaveManagers: metrics.CPU_MANAGER,
-    steps.Publish: metrics.NODE_STATUS,
-    steps.EndPods: metrics.READMISSION,
-}
+
+
+class Wanted(NamedTuple):
+    """A size to work on."""
+
+    machine: Machine
+    seen_at: float
+    """On the clock's monotonic time."""
+    evicts: bool
+    """Whether pods without room are evicted for it."""
 
 
 class NodeResizer:
@@ -58,37 +57,38 @@ class NodeResizer:
         self,
         generations: Generations,
         looking: Looking,
-        doing: Doing,
+        late: Late,
+        execution: PlanExecution,
         loop: AgentLoop,
         saying: Saying,
+        pending: PendingSize,
         clock: Clock,
-        meters: Meters,
     ) -> None:
         self._generations = generations
         self._looking = looking
-        self._doing = doing
         self._loop = loop
         self._saying = saying
+        self._pending = pending
+        self._late = late
+        self._execution = execution
+        execution.interrupted = self.interrupted
         self._clock = clock
-        self._meters = meters
         self._node = loop.world.setup.name
-        self._wanted: tuple[Machine, float] | None = None
+        self._wanted: Wanted | None = None
         self._arrived = asyncio.Event()
         self._notes: tuple[str, ...] = ()
+        self._not_followed = ""
+        """Why the node keeps a size that its machine no longer has."""
         self._half: HalfPlugged | None = None
         self.turns = asyncio.Lock()
         """Held by whoever decides about the node's size: one at a time."""
         self._is_busy = False
         """Whether a size is being worked on, or is waiting to be tried again."""
-        self._begun: Machine | None = None
-        """The size that is being worked on; trying it again is not another resize."""
-        self.counted: Callable[[Generation], None] = lambda _: None
-        """Called with each size from when it counts."""
 
     @property
     def is_unfinished(self) -> bool:
         """Whether a size counts for which not everything is done."""
-        return self._generations.unfinished is not None
+        return self._generations.unfinished is not None and not self._pending.is_done
 
     def interrupted(self) -> bool:
         """Whether there is a newer size than the one being worked on."""
@@ -100,10 +100,17 @@ class NodeResizer:
         # Whatever starts before the first plan is given the values of the machine as it was found.
         await self._generations.attempt(machine)
         self._notes = self._generations.notes
-        self._count_from_now(self._generations.current)
-        self._saying.tell(machine=machine, resizing=self._at_rest())
+        self._execution.count_from_now(self._generations.current)
+        current = self._generations.current
+        # Size, generation and condition belong together: what the machine is by now is told when it counts.
+        self._saying.tell(machine=current.machine, resizing=self._at_rest())
         if self.is_unfinished or self._generations.tried or self._has_changed(machine):
-            self.wish(machine, self._clock.monotonic())
+            # Pods that were being evicted are not started again in order to be waited for.
+            lasted = self._generations.has_evicted and not self._has_changed(machine)
+            lasted &= self._looking.evict != "never"
+            self._is_busy = True
+            self._say(telling.taken_up(current.number))
+            self._want(Wanted(machine, self._clock.monotonic(), evicts=lasted or self._is_immediate))
         return self._generations.current.machine
 
     def wish(self, machine: Machine, seen_at: float) -> None:
@@ -111,8 +118,15 @@ class NodeResizer:
 
         `seen_at` is when that was noticed, on the clock's monotonic time.
         """
-        self._wanted = (machine, seen_at)
+        self._want(Wanted(machine, seen_at, evicts=self._is_immediate))
+
+    def _want(self, wanted: Wanted) -> None:
+        self._wanted = wanted
         self._arrived.set()
+
+    @property
+    def _is_immediate(self) -> bool:
+        return self._looking.evict == "immediate"
 
     def found_half_plugged(self, parts: HalfPlugged | None) -> None:
         """Parts are there that nobody brought online, or there are none any more."""
@@ -126,22 +140,41 @@ class NodeResizer:
         """Until cancelled."""
         after_trouble_s = _FIRST_PAUSE_S
         while True:
-            await self._wait(_AGAIN_S if self._generations.worn or self._notes else None)
-            if self._wanted is None:
-                await self._look_again()
-                continue
-            (machine, seen_at), self._wanted = self._wanted, None
+            await self._wait(self._next_s())
+            wanted = self._take()
             try:
+                if wanted is None:
+                    await self._at_leisure()
+                    continue
                 async with self.turns:
-                    await self._follow(machine, seen_at)
+                    await self._follow(wanted)
             except HostError as error:
                 self._struggle(error)
                 await self._wait(after_trouble_s)
                 if not self.interrupted():
-                    self.wish(machine, seen_at)
+                    self._want(wanted or self._published(evicts=self._is_immediate))
                 after_trouble_s = min(2 * after_trouble_s, _LONGEST_PAUSE_S)
             else:
                 after_trouble_s = _FIRST_PAUSE_S
+
+    def _take(self) -> Wanted | None:
+        """The next size to work on: one that was wished, or the same one again because a shortage has lasted."""
+        if self._wanted is not None:
+            wanted, self._wanted = self._wanted, None
+            return wanted
+        found = self._pending.decide()
+        return self._published(evicts=True) if found is not None and found.act == "evict" else None
+
+    def _published(self, *, evicts: bool) -> Wanted:
+        """The size that counts, once more."""
+        return Wanted(self._generations.current.machine, self._clock.monotonic(), evicts=evicts)
+
+    def _next_s(self) -> float | None:
+        """How long to wait for another size before there is something else to do."""
+        again = [_AGAIN_S] if self._generations.worn or self._notes else []
+        found = self._pending.decide()
+        due = [] if found is None else [max(0.0, found.wake_at - self._clock.monotonic())]
+        return min((*again, *due), default=None)
 
     async def _wait(self, seconds: float | None) -> None:
         """Until a size is wished, or for a time; not at all if one is."""
@@ -149,100 +182,55 @@ class NodeResizer:
             await pause(self._arrived, self._clock, seconds)
         self._arrived.clear()
 
-    async def _look_again(self) -> None:
-        """After a while: containers that were just starting, or did not want to; and what remained to be told."""
-        machine = self._generations.current.machine
+    async def _at_leisure(self) -> None:
+        """Nothing new: what is done with is closed, and what remained is looked at again."""
+        found = self._pending.decide()
+        if found is not None:
+            if found.act == "finish":
+                async with self.turns:
+                    await self._execution.finish()
+            return
         try:
             async with self.turns:
-                situation = await self._looking.look(machine)
-                await self._tune_again(machine, situation)
+                still = await self._late.look(self._generations.current.machine)
         except HostError as error:
             log.warning("some containers keep values of another size for now: %s", error)
             return
-        still = remaining(machine, situation)
         if still != self._notes:
             self._notes = still
             self._rest()
 
-    async def _tune_again(self, machine: Machine, situation: Situation) -> None:
-        self._doing.forget(_running(situation))
-        worn = self._generations.worn
-        for step in late(worn, machine, situation):
-            await self._doing.tune(step)
-        if worn and not self._doing.untuned:
-            await self._generations.outlive(worn)
-
-    async def _follow(self, machine: Machine, seen_at: float) -> None:
+    async def _follow(self, wanted: Wanted) -> None:
         """Plan and carry out; if the machine changes meanwhile the rest is left to the next plan."""
-        noticed_at = self._clock.now() - (self._clock.monotonic() - seen_at)
+        noticed_at = self._clock.now() - (self._clock.monotonic() - wanted.seen_at)
+        continues = self._pending.continues(wanted.machine)
+        if self._pending.is_done and not continues:
+            await self._execution.finish()
         self._is_busy = True
         await applied(self._loop, present.changed(resizing=True))
         try:
-            situation = await self._looking.look(machine)
+            looked = await self._looking.look(wanted.machine)
+            situation = msgspec.structs.replace(looked, evicts=wanted.evicts)
             book = self._generations
-            found = plan(book.before, machine, noticed_at, situation, book.unfinished, book.tried, book.worn)
+            sizes = (book.unfinished, book.tried, book.worn)
+            found = plan(book.before, wanted.machine, noticed_at, situation, *sizes, continues=continues)
             if isinstance(found, NoChange):
                 log.info("the node keeps its size: %s", found.why)
+                self._not_followed = found.why if self._has_changed(wanted.machine) else ""
                 self._rest()
-            elif await self._carry_out(found, situation, seen_at):
-                await self._finish(found)
+            elif await self._execution.carry_out(found, situation, wanted.seen_at):
+                self._carried_out(found)
         finally:
             self._loop.tell(present.changed(resizing=False))
 
-    async def _carry_out(self, found: ResizePlan, situation: Situation, seen_at: float) -> bool:
-        """Whether all was done; not if the machine changed again after this size was published."""
-        await self._generations.attempt(found.generation.machine)
-        if found.generation.machine != self._begun:
-            count(self._meters, metrics.begun(found))
-        self._begun = found.generation.machine
-        self._observe("detect", self._clock.monotonic() - seen_at)
-        began, ending = self._clock.monotonic(), 0.0
-        for step in found.steps:
-            at = self._clock.monotonic()
-            await self._do(step, found, situation)
-            if self._generations.unfinished is not None and self.interrupted():
-                return False
-            ending += self._clock.monotonic() - at if isinstance(step, steps.EndPods) else 0.0
-        self._observe("apply", self._clock.monotonic() - began - ending)
-        if found.victims:
-            self._observe("terminate", ending)
-        return True
-
-    async def _do(self, step: steps.ResizeStep, found: ResizePlan, situation: Situation) -> None:
-        try:
-            if isinstance(step, steps.Publish):
-                await self._generations.publish(found, situation.tenants)
-            await self._doing.do(step, found)
-        except HostError as error:
-            log.debug("%s: %s", type(step).__name__, error)
-            count(self._meters, metrics.failed(found, _SUBSYSTEMS.get(type(step), metrics.CGROUPS)))
-            raise
-        if isinstance(step, steps.Publish):
-            self._announce(found, situation)
-
-    def _announce(self, found: ResizePlan, situation: Situation) -> None:
-        """The new size counts: the cluster hears of it before any pod does."""
-        count(self._meters, metrics.ended(found))
-        self._loop.announce(telling.reassigned(found.reassigned, situation.tenants))
-        resizing = telling.in_progress(found, closed=bool(found.victims))
-        self._saying.tell(machine=found.generation.machine, resizing=resizing)
-        self._count_from_now(found.generation)
-
-    def _count_from_now(self, generation: Generation) -> None:
-        self._meters.set(metrics.GENERATION.name, value=generation.number)
-        self.counted(generation)
-
-    async def _finish(self, found: ResizePlan) -> None:
-        forced = self._doing.used_too_much
-        await self._generations.finish(forced=bool(forced))
-        self._notes, self._begun = found.notes, None
+    def _carried_out(self, found: ResizePlan) -> None:
+        """Everything is done for now; the size is finished when the machine was quiet for long enough."""
+        self._pending.wait()
+        if found.is_provisional:
+            self._say(telling.waiting(found, self._looking.evict_quiet_s))
+            return
+        self._notes, self._not_followed = found.notes, ""
         self._rest()
-        count(self._meters, metrics.done(found))
-        if forced:
-            self._loop.announce((telling.forced(self._node, found, forced),))
-        if found.generation.changes:
-            self._loop.announce((telling.resized(self._node, found),))
-        log.info("%s", telling.sizes(found))
 
     def _rest(self) -> None:
         """The node has the size of its machine, or will not follow it."""
@@ -256,17 +244,11 @@ class NodeResizer:
         self._say(telling.has_failed(self._generations.current.number, str(error)))
 
     def _at_rest(self) -> Resizing:
-        return telling.stable(self._generations.current.number, self._notes, self._half)
+        number = self._generations.current.number
+        return telling.stable(number, self._notes, self._half, self._not_followed)
 
     def _say(self, resizing: Resizing) -> None:
         self._saying.tell(resizing=resizing)
 
     def _has_changed(self, machine: Machine) -> bool:
         return bool(difference.difference(self._generations.current.machine, machine))
-
-    def _observe(self, phase: str, seconds: float) -> None:
-        self._meters.observe(metrics.DURATION.name, {"phase": phase}, seconds)
-
-
-def _running(situation: Situation) -> frozenset[str]:
-    return frozenset(run for each in situation.tenants for run in each.running.values())

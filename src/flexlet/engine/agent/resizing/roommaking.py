@@ -7,6 +7,8 @@ import asyncio
 import logging
 from typing import Final
 
+import msgspec
+
 from flexlet.api.cpuset import CpuSet
 from flexlet.api.pod import ResourceList
 from flexlet.api.status import ApiError
@@ -44,8 +46,8 @@ class RoomMaking:
         self._decider = decider
         self._patience = Patience(tools.clock)
 
-    async def evict(self, step: Evict, ceiling: ResourceList) -> None:
-        """Ask the API to evict a pod, once the cluster cannot send another in its place."""
+    async def evict(self, step: Evict, ceiling: ResourceList) -> str:
+        """Ask the API to evict a pod, once the cluster cannot send another in its place; why it refuses, if so."""
         await self._patience.until(lambda: self._is_known(ceiling), _API_PATIENCE_S)
         body = {
             "apiVersion": "policy/v1",
@@ -57,7 +59,10 @@ class RoomMaking:
             async with asyncio.timeout(_ANSWER_S):
                 await self._tools.cluster.create(PODS, step.namespace, body, path=f"{step.name}/eviction")
         except (ApiError, TimeoutError) as error:
-            log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, str(error) or "no answer")
+            refusal = _refusal(error)
+            log.info("pod %s/%s is not evicted now: %s", step.namespace, step.name, refusal)
+            return refusal
+        return ""
 
     async def free(self, step: FreeMemory) -> int:
         """Squeeze all pods for a while; what they use if that is still too much, else 0."""
@@ -95,3 +100,12 @@ class RoomMaking:
         status = (self._decider.published or {}).get("status", {})
         told = amounts(status.get("allocatable"))
         return all(name in told and told[name] <= amount for name, amount in ceiling.items())
+
+
+def _refusal(error: ApiError | TimeoutError) -> str:
+    """In the words of the API; the causes name the disruption budget."""
+    if isinstance(error, TimeoutError):
+        return "the API did not answer"
+    details = error.status.details
+    causes = [] if isinstance(details, msgspec.UnsetType) else [each.message for each in details.causes]
+    return "; ".join(filter(None, causes)) or str(error)
