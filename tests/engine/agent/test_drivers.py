@@ -77,7 +77,7 @@ def test_a_container_that_is_nowhere_is_no_success(tmp_path: Path) -> None:
             at.host.memory = 4 * GIB
             agent.following.look_again()
             await at.passes(5)
-            doing = agent.following.resizer._doing
+            doing = agent.following.resizer._execution._doing
             assert list(doing.untuned) == [container.id]
 
     run(tale())
