@@ -25,7 +25,7 @@ WRITES = 60
 LARGE = "x" * 300_000
 MAPS = "/api/v1/namespaces/default/configmaps"
 BELOW_TLS = 128 * 1024
-"""What one connection holds that is encrypted already; uvloop does not tell, so it is no part of `unread_bytes`."""
+"""What one connection holds that is encrypted already: uvloop does not tell, so `unread_bytes` is without it."""
 GROWTH = DEFAULT.unread_bytes + WATCHERS * BELOW_TLS + 64 * MEBIBYTE
 """And history of 18 MB, frames, what the reading client is sent. Queues of their own would be 18 GB."""
 

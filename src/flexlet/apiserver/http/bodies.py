@@ -8,8 +8,8 @@ from aiohttp import web
 
 from flexlet.api import gojson, protobuf, schema, status
 from flexlet.api.schema import Type, TypeMeta, Unreadable, exact
+from flexlet.apiserver import yamltext
 from flexlet.apiserver.contract.kind import Object, Strategy
-from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
 from flexlet.apiserver.rest import deleteoptions, typed
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
