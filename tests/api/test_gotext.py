@@ -77,3 +77,9 @@ def test_kinds_and_types_have_go_names() -> None:
         "float64",
         "<nil>",
     ]
+
+
+def test_each_character_of_a_long_text_is_quoted() -> None:
+    for text in ("a" * 100_000, '"' * 100_000, "é\x00" * 50_000):
+        expected = '"' + text.replace('"', r"\"").replace("\x00", r"\x00") + '"'
+        assert gotext.quote(text) == expected

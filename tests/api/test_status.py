@@ -131,3 +131,13 @@ def test_a_thousand_causes_are_told_and_the_rest_is_counted() -> None:
         'Pod "web" is invalid: [spec.items[0]: Required value, spec.items[1]: Required'
     )
     assert found["message"].endswith("spec.items[999]: Required value, and 3 more]")
+
+
+def test_invalid_tells_as_many_errors_as_a_mebibyte_holds() -> None:
+    """The first is told whatever its size."""
+    long = fielderrors.invalid("spec.x", "v" * status.MAX_CAUSES_BYTES, "no")
+    error = status.invalid("Pod", "", "web", [long, long, fielderrors.required("spec.y")])
+    assert error.status.details == StatusDetails(
+        name="web", kind="Pod", causes=(StatusCause(reason=long.reason, message=long.message, field="spec.x"),)
+    )
+    assert error.status.message == f'Pod "web" is invalid: [{long}, and 2 more]'

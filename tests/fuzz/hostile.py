@@ -113,6 +113,42 @@ def _many_mounts(rng: random.Random) -> Request:
     return _written(rng, f"{CORE}/pods", value)
 
 
+def _owners(rng: random.Random) -> Request:
+    """Each owner that wants to be the controller is an error which quotes all of them."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "uid": "u", "controller": True}
+    owners = [{**owner, "name": f"o{at}"} for at in range(rng.choice((10, 1_000, 8_000)))]
+    return _written(rng, f"{CORE}/configmaps", config({}, ownerReferences=owners))
+
+
+def _ports(rng: random.Random) -> Request:
+    """Ports of one number, which all have to do with each other or none does."""
+    ports = [
+        {"containerPort": 80, "hostPort": (0, 1 + at % 65535, 80)[kind], "hostIP": ("", "", f"10.0.0.{at}")[kind]}
+        for kind in (rng.randrange(3),)
+        for at in range(rng.choice((100, 9_000)))
+    ]
+    value = pod(rng, 1)
+    value["spec"]["containers"][0]["ports"] = ports
+    return _written(rng, f"{CORE}/pods", value)
+
+
+def _projected(rng: random.Random) -> Request:
+    """Files that lie below each other, or nearly."""
+    path = rng.choice(("a", "f{0}", "a/{0}", "a/b/../{0}"))
+    items = [{"key": "k", "path": path.format(at)} for at in range(rng.choice((100, 12_000)))]
+    source = rng.choice(({"projected": {"sources": [{"secret": {"name": "s", "items": items}}]}},))
+    return _written(rng, f"{CORE}/pods", pod(rng, 1, volumes=[{"name": "v", **source}]))
+
+
+def _claims(rng: random.Random) -> Request:
+    count = rng.choice((100, 9_000))
+    known = [{"name": f"c{at}", "resourceClaimName": "r"} for at in range(count)]
+    value = pod(rng, 1, resourceClaims=known)
+    names = [{"name": rng.choice(("c{0}", "u{0}")).format(at)} for at in range(count)]
+    value["spec"]["containers"][0]["resources"] = {"claims": names}
+    return _written(rng, f"{CORE}/pods", value)
+
+
 def _affinity(rng: random.Random) -> Request:
     values = [str(at) for at in range(rng.choice((1_000, 30_000)))]
     term = {"matchExpressions": [{"key": "a", "operator": "In", "values": values}]}
@@ -325,6 +361,10 @@ SHAPES: Final[tuple[Shape, ...]] = (
     _wide_maps,
     _wide_pod,
     _many_mounts,
+    _owners,
+    _ports,
+    _projected,
+    _claims,
     _affinity,
     _deployment,
     _strategic,

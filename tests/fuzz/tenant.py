@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any, Final
+from urllib.parse import unquote
 
 from tests.fuzz.corpus import JSON, Request
 from tests.fuzz.wire import Answer, Wire
@@ -146,11 +147,12 @@ def complaint(request: Request, answer: Answer | str) -> str:
 
 
 def _may(request: Request) -> bool:
-    if not _OBJECT.fullmatch(request.path):
-        return request.method in {"GET", "HEAD"} and bool(_DISCOVERY.fullmatch(request.path.split("?")[0]))
-    if request.method == "POST" and _OWN_REVIEWS.fullmatch(request.path):
+    path = unquote(request.path)  # what is authorized is what the path means
+    if not _OBJECT.fullmatch(path):
+        return request.method in {"GET", "HEAD"} and bool(_DISCOVERY.fullmatch(path.split("?")[0]))
+    if request.method == "POST" and _OWN_REVIEWS.fullmatch(path):
         return True
-    found = _RESOURCE.fullmatch(request.path)
+    found = _RESOURCE.fullmatch(path)
     if found is None or request.method not in {"POST", "PUT", "PATCH", "DELETE"}:
         return False
     name = "/".join(filter(None, (found["resource"], found["sub"])))

@@ -1,7 +1,7 @@
 """A service account that may write in one namespace does its worst, and the server stays up, awake and closed.
 
 While it sends, ``/livez`` is asked every 50 ms. Wrong are: an end of the process, an answer of ``/livez`` that the
-server keeps waiting for over a second, a 5xx that upstream would not give, a success of what the account may not
+server computes over a second for, a 5xx that upstream would not give, a success of what the account may not
 do.
 """
 
@@ -23,8 +23,8 @@ from tests.fuzz.wire import Wire
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.kubeconfig import Credentials
 
-STALL_S = 2.0
-"""The defects that this guards against stalled for 10 s and more; a busy machine doubles the rest."""
+STALL_S = 1.0
+"""Of processor time (`pulse`): a busy machine does not change it."""
 QUICK_S, LONG_S, FULL_S = 3, 90, 600
 SENDERS = 2
 
@@ -131,7 +131,6 @@ def test_a_tenant_does_its_worst(target: Target) -> None:
     attack(target, QUICK_S)
 
 
-@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_tenant_does_its_worst_for_long(target: Target) -> None:

@@ -36,9 +36,19 @@ _HTML: Final = (
 )
 
 
+class _Escapes(dict[int, str]):
+    """What `str.translate` asks for each character of a text; each different one is looked at once."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = _escaped(chr(code))
+        return found
+
+
 def quote(text: str) -> str:
     """``strconv.Quote``: a double-quoted Go string literal."""
-    return f'"{"".join(map(_escaped, text))}"'
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{text.translate(_Escapes())}"'
 
 
 def _escaped(character: str) -> str:

@@ -187,12 +187,15 @@ def forbidden(resource: str, group: str, name: str, detail: str, causes: Sequenc
 
 MAX_CAUSES: Final = 1000
 """Of one Status: an object of thousands of wrong items would be answered by tens of megabytes."""
+MAX_CAUSES_BYTES: Final = 1024 * 1024
+"""Of their texts, beyond the first: each may quote a value of megabytes."""
 
 
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     """The object breaks rules; one cause per field error, of which the first thousand are told."""
-    unsaid = len(errors) - MAX_CAUSES
-    errors = errors[:MAX_CAUSES]
+    told = _told(errors)
+    unsaid = len(errors) - told
+    errors = errors[:told]
     causes = tuple(StatusCause(reason=e.reason, message=e.message, field=e.field) for e in errors)
     # Upstream prints an error only once, however often it was found.
     texts = list(dict.fromkeys(str(error) for error in errors))
@@ -200,6 +203,16 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> A
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = StatusDetails(name=name, group=group, kind=kind, causes=causes)
     return failure(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {listed}', details)
+
+
+def _told(errors: Sequence[FieldError]) -> int:
+    """How many of the errors, from the first, a Status has room for."""
+    room = MAX_CAUSES_BYTES
+    for told, error in enumerate(errors[:MAX_CAUSES]):
+        if room <= 0:
+            return told
+        room -= len(error.message)
+    return min(len(errors), MAX_CAUSES)
 
 
 def success(details: StatusDetails | None = None, code: int | None = None) -> Status:

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 
+from flexlet.apiserver import yamltext
 from flexlet.apiserver.store.encryption import IDENTITY, Encryption, Key, Providers, aes_keys
+from flexlet.apiserver.yamltext import YamlFault
 from flexlet.errors import ConfigError
 
 API_VERSION: Final = "apiserver.config.k8s.io/v1"
 KIND: Final = "EncryptionConfiguration"
+MAX_FILE_BYTES: Final = 1024 * 1024
 KEY_BYTES: Final = (16, 24, 32)
 
 
@@ -60,9 +62,14 @@ def load_encryption(path: Path) -> Encryption:
     try:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise ConfigError(f"cannot use {path}: it holds keys and others can read it; run `chmod 600 {path}`")
-        text = path.read_text()
-        found = msgspec.convert(yaml.safe_load(text), EncryptionFile)
-    except (OSError, UnicodeError, yaml.YAMLError, msgspec.MsgspecError) as exc:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise ConfigError(f"cannot read encryption configuration {path}: it is larger than 1 MiB")
+        found = msgspec.convert(yamltext.load(data), EncryptionFile)
+    except YamlFault as exc:
+        raise ConfigError(f"cannot read encryption configuration {path}: {exc.message}") from None
+    except (OSError, msgspec.MsgspecError) as exc:
         raise ConfigError(f"cannot read encryption configuration {path}: {exc}") from exc
     if (found.api_version, found.kind) != (API_VERSION, KIND):
         raise ConfigError(f"cannot use {path}: it is {found.api_version} {found.kind}, not {API_VERSION} {KIND}")

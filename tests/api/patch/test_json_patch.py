@@ -175,6 +175,17 @@ def test_copies_that_double_a_document_are_refused() -> None:
         json_patch.apply({"a": {"b": "x" * 10}}, operations)
 
 
+def test_what_is_copied_is_counted_in_bytes() -> None:
+    """Three mebibytes may be copied, quotes included, and not one byte more."""
+    original = {"a": "x" * (3 * 1024 * 1024 - 2)}
+    copy = {"op": "copy", "from": "/a", "path": "/b"}
+    assert json_patch.apply(original, [copy]) == {"a": original["a"], "b": original["a"]}
+    with pytest.raises(PatchFailed) as refused:
+        json_patch.apply({"a": original["a"] + "x"}, [copy])
+    text = "the accumulated size increase of copy is 3145729, exceeding the limit 3145728"
+    assert refused.value.message == f"Unable to complete the copy, {text}"
+
+
 def test_a_document_does_not_grow_deeper_than_a_body_may_be() -> None:
     operations = [{"op": "add", "path": "/a" * (n + 1), "value": {}} for n in range(1000)]
     with pytest.raises(PatchFailed):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.api import recordings
 
 from flexlet.api import schema
-from flexlet.api.patch import strategic
+from flexlet.api.patch import ordering, strategic
 from flexlet.api.patch.documents import Document
 from flexlet.api.patch.errors import MergeFault, MergeKeyMissing, PatchFailed, PatchFault, PatchMalformed
 
@@ -290,3 +290,12 @@ def test_long_lists_of_scalars_unite_and_shrink_in_one_pass() -> None:
     assert united == {"metadata": {"finalizers": texts}}
     left = apply(united, {"metadata": {"$deleteFromPrimitiveList/finalizers": texts[1:]}})
     assert left == {"metadata": {"finalizers": texts[:1]}}
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_items_without_their_key_cannot_be_arranged(at: int) -> None:
+    """Neither merged ones, nor those of the patch, nor stored ones."""
+    merged, patched, stored = ([{"image": "i"}] if at == place else [{"name": "a"}] for place in range(3))
+    with pytest.raises(MergeKeyMissing) as caught:
+        ordering.arranged(merged, patched, stored, "name")
+    assert caught.value.message == "map: map[image:i] does not contain declared merge key: name"

@@ -120,3 +120,30 @@ def test_versions_count_the_changes_of_each_bucket() -> None:
     callbacks[CLUSTER_ROLES](object())
     callbacks[CLUSTER_ROLES](object())
     assert [versions(bucket) for bucket in BUCKETS] == [2, 0, 0, 0]
+
+
+def test_the_two_objects_that_are_the_servers_own() -> None:
+    """The map with the CA, and the binding that lets its own client use nodes; no recording has them."""
+    own = {"extension-apiserver-authentication", "flexlet:kubelet-api-admin"}
+    group = "rbac.authorization.k8s.io"
+    assert [placed for placed in bootstrap.initial_objects("pem") if placed.obj["metadata"]["name"] in own] == [
+        bootstrap.Placed(
+            "configmaps",
+            {
+                "kind": "ConfigMap",
+                "apiVersion": "v1",
+                "metadata": {"name": "extension-apiserver-authentication", "namespace": "kube-system"},
+                "data": {"client-ca-file": "pem"},
+            },
+        ),
+        bootstrap.Placed(
+            f"{group}/clusterrolebindings",
+            {
+                "kind": "ClusterRoleBinding",
+                "apiVersion": f"{group}/v1",
+                "metadata": {"name": "flexlet:kubelet-api-admin"},
+                "subjects": [{"kind": "Group", "apiGroup": group, "name": "flexlet:kubelet-api-clients"}],
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:kubelet-api-admin"},
+            },
+        ),
+    ]

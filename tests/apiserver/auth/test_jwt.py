@@ -40,3 +40,17 @@ def _text(value: object) -> bytes:
 
 def _encoded(data: bytes) -> bytes:
     return urlsafe_b64encode(data).rstrip(b"=")
+
+
+def test_what_is_signed_and_published() -> None:
+    """The header names the key; the key set and the discovery document name the same."""
+    public = token_key().public_key()
+    kid, point = jwt.key_id(public), public.public_numbers()
+    x, y = (_encoded(value.to_bytes(32, "big")).decode() for value in (point.x, point.y))
+    header = jwt.Signer(token_key()).sign({"sub": "me"}).partition(".")[0]
+    assert msgspec.json.decode(urlsafe_b64decode(header + "==")) == {"alg": "ES256", "kid": kid}
+    ring = jwt.KeyRing([public])
+    assert ring.jwks() == {
+        "keys": [{"use": "sig", "kid": kid, "alg": "ES256", "kty": "EC", "crv": "P-256", "x": x, "y": y}]
+    }
+    assert ring.algorithms() == ["ES256"]

@@ -155,3 +155,40 @@ def test_a_selector_that_excludes_or_cannot_be_read_pins_no_node() -> None:
     for selector in ("spec.nodeName!=n", "spec.nodeName=m", "nonsense"):
         asked = decide(verb="list", resource="pods", field_selector=selector)
         assert asked == Decision(allowed=False, reason=reason)
+
+
+VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+
+
+@pytest.mark.parametrize(
+    ("resource", "subresource", "allowed"),
+    [
+        ("nodes", "", {"get", "list", "watch", "create", "update", "patch"}),
+        ("nodes", "status", {"update", "patch"}),
+        ("nodes", "proxy", set()),
+        ("pods", "", {"create", "delete"}),
+        ("pods", "status", {"update", "patch"}),
+        ("pods", "eviction", {"create"}),
+        ("pods", "exec", set()),
+    ],
+)
+def test_what_a_node_may_do_to_itself_and_to_pods(resource: str, subresource: str, allowed: set[str]) -> None:
+    """Everything not named here, on a node of its own name and on a pod that it does not run."""
+    namespace = "ns" if resource == "pods" else ""
+    found = {
+        verb
+        for verb in VERBS
+        if decide(verb=verb, resource=resource, subresource=subresource, namespace=namespace, name="n").allowed
+    }
+    assert found == allowed
+
+
+def test_what_a_node_may_do_to_its_lease() -> None:
+    asked: dict[str, Any] = {
+        "group": "coordination.k8s.io",
+        "resource": "leases",
+        "namespace": "kube-node-lease",
+        "name": "n",
+    }
+    found = {verb for verb in VERBS if decide(verb=verb, **asked).allowed}
+    assert found == {"get", "create", "update", "patch", "delete"}

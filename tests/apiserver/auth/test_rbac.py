@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.apiserver.auth.world import ALICE, RBAC, World, rule, user
 
+from flexlet.apiserver.auth import rbac
 from flexlet.apiserver.auth.rules import FULL_AUTHORITY, Rule, allows, compact, describe, missing
 from flexlet.apiserver.contract.request import Attributes, Decision, User
 
@@ -150,3 +151,20 @@ def test_rules_are_described_as_go_prints_them() -> None:
     """The order of the parts is upstream's."""
     shown = Rule(verbs=("get", "list"), api_groups=("",), resources=("pods",), resource_names=('a"b',))
     assert describe(shown) == r'{APIGroups:[""], Resources:["pods"], ResourceNames:["a\"b"], Verbs:["get" "list"]}'
+
+
+def test_what_is_remembered_of_users_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user is asked about again rather than kept for ever: anybody can come under many names."""
+    monkeypatch.setattr(rbac, "REMEMBERED", 3)
+    asked: list[str] = []
+
+    class Counted(rbac.Rbac):
+        def _resolve(self, user: User, namespace: str) -> rbac.Resolved:
+            asked.append(user.name)
+            return super()._resolve(user, namespace)
+
+    authorizer = Counted(World(roles=False), lambda _: 1)
+    for name in "aabcacdada":
+        authorizer.resolve(User(name=name), "")
+    assert "".join(asked) == "abcda"
+    assert len(authorizer._resolved) <= 3

@@ -8,6 +8,7 @@ from tests.apiserver.auth.test_recorded_authorization import ALICE_RULES
 from tests.apiserver.auth.world import ADMIN, ALICE, ISSUER, World, as_user, one, rule, user, wire
 
 from flexlet.api import status
+from flexlet.apiserver.auth import reviewspecs
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.contract.request import User
 
@@ -186,3 +187,20 @@ async def test_a_rules_review_needs_a_namespace(world: World) -> None:
     with pytest.raises(status.BadRequest, match="no namespace on request"):
         await world.reviews.create("SelfSubjectRulesReview", {"spec": {}}, ALICE)
     assert world.authenticator.audiences == (ISSUER,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "errors"),
+    [
+        ("SelfSubjectAccessReview", {}, []),
+        ("SelfSubjectAccessReview", {"namespace": "ns"}, ["must be empty"]),
+        ("LocalSubjectAccessReview", {"namespace": "ns", "labels": {}}, []),
+        ("LocalSubjectAccessReview", {"namespace": "ns", "name": "a"}, ["must be empty except for namespace"]),
+    ],
+)
+def test_a_review_has_no_metadata(kind: str, metadata: Any, errors: list[str]) -> None:
+    spec = {"user": "me", "resourceAttributes": {"verb": "get", "namespace": "ns"}}
+    shown = msgspec.json.encode(metadata).decode()
+    assert [str(error) for error in reviewspecs.validate(kind, metadata, spec)] == [
+        f"metadata: Invalid value: {shown}: {text}" for text in errors
+    ]

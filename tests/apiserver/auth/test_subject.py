@@ -238,3 +238,27 @@ def test_anything_that_was_signed_properly_raises_at_no_door(
         foreigncerts.csr(name(*parts), san=b"\x30" + bytes([len(san)]) + san).public_bytes(Encoding.PEM)
     )
     assert not through_every_door(text)
+
+
+@pytest.mark.parametrize(
+    ("signer", "purpose"), [(requests.KUBELET_CLIENT, "client auth"), (requests.KUBELET_SERVING, "server auth")]
+)
+def test_the_usages_of_a_nodes_certificates(signer: str, purpose: str) -> None:
+    """A signature and the purpose, with or without encipherment, and nothing else."""
+    names = [x509.DNSName("n")] if signer == requests.KUBELET_SERVING else []
+    asked = foreigncerts.csr(name((ORG, "system:nodes"), (CN, NODE)), names)
+    good = ["digital signature", purpose]
+    objection = f"usages did not match [{' '.join(sorted([*good, 'key encipherment']))}]"
+    found = {
+        usages: requests.objection(signer, asked, usages)
+        for usages in (tuple(good), (*good, "key encipherment"), (purpose,), (*good, "any"), ())
+    }
+    assert list(found.values()) == ["", "", objection, objection, objection]
+
+
+def test_the_names_that_are_the_servers_own() -> None:
+    """Those of every server and those its certificate covers, as they are compared."""
+    assert servingnames.reserved(["API.Example.COM.", "::ffff:10.0.0.1"]) == {
+        *("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"),
+        *("kubernetes.default.svc.cluster.local", "127.0.0.1", "::1", "api.example.com", "10.0.0.1"),
+    }

@@ -31,6 +31,14 @@ class Work:
             await self._tasks[name]
             await asyncio.sleep(0)
 
+    async def end_while_another_gives_up(self, name: str, other: str) -> None:
+        """One ends its turn after the other stopped waiting and before that one has left the queue."""
+        self._ends[name].set()
+        self._tasks[other].cancel()
+        await self._tasks[name]
+        with pytest.raises(asyncio.CancelledError):
+            await self._tasks[other]
+
     async def outcome(self, name: str) -> int:
         """The code of a refusal."""
         with pytest.raises(ApiError) as caught:
@@ -86,3 +94,23 @@ async def test_a_turn_does_not_last_for_ever() -> None:
     assert work.begun == ["a 1", "b 1"]
     await work.end("a 1", "b 1")
     assert work.turns.at_work == 0
+
+
+async def test_who_has_just_given_up_is_not_called() -> None:
+    """The turn goes to the next who waits, and none is lost."""
+    work = Work(Wire(heavy=1, heavy_per_user=1))
+    await work.come("a 1", "b 1", "b 2", "c 1")
+    await work.end_while_another_gives_up("a 1", "b 1")
+    await work.end("b 2", "c 1")
+    assert work.begun == ["a 1", "b 2", "c 1"]
+    assert (work.turns.at_work, work.turns.waiting) == (0, 0)
+
+
+async def test_the_only_one_who_waits_gives_up_as_a_turn_ends() -> None:
+    work = Work(Wire(heavy=1, heavy_per_user=1))
+    await work.come("a 1", "b 1")
+    await work.end_while_another_gives_up("a 1", "b 1")
+    assert (work.turns.at_work, work.turns.waiting) == (0, 0)
+    await work.come("c 1")
+    await work.end("c 1")
+    assert work.begun == ["a 1", "c 1"]

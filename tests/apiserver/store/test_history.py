@@ -67,7 +67,8 @@ async def test_a_page_of_a_forgotten_revision_is_gone(store: Store) -> None:
     await store.compact(2)
     with pytest.raises(Compacted) as caught:
         store.page("pods", at_revision=1)
-    assert caught.value.oldest == 2
+    assert (caught.value.asked, caught.value.oldest) == (1, 2)
+    assert str(caught.value) == "revision 1 is too old, history begins after 2"
     assert store.page("pods", at_revision=2).rows == [row("a", 1), row("b", 2)]
 
 

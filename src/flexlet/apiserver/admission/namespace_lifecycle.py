@@ -9,6 +9,7 @@ from flexlet.apiserver.contract.admission import Plugin, View
 from flexlet.apiserver.contract.request import AdmissionRequest
 
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_NOT_STORED: Final = "localsubjectaccessreviews"
 
 
 class NamespaceLifecycle(Plugin):
@@ -25,7 +26,12 @@ class NamespaceLifecycle(Plugin):
         if kind.plural == "namespaces" and not kind.group:
             if request.operation == DELETE and request.name in IMMORTAL:
                 raise forbidden(request, "this namespace may not be deleted")
-        elif request.operation == CREATE and request.namespace and kind.plural != "localsubjectaccessreviews":
+        elif _needs_namespace(request):
+            self._check_living(request, view)
+
+    async def validate(self, request: AdmissionRequest, view: View) -> None:
+        """Look again: the namespace may have gone while a large object was read and validated."""
+        if _needs_namespace(request):
             self._check_living(request, view)
 
     def _check_living(self, request: AdmissionRequest, view: View) -> None:
@@ -34,6 +40,10 @@ class NamespaceLifecycle(Plugin):
             raise status.not_found("namespaces", "", request.namespace)
         if (namespace.get("status") or {}).get("phase") == "Terminating":
             raise _terminating(request)
+
+
+def _needs_namespace(request: AdmissionRequest) -> bool:
+    return request.operation == CREATE and bool(request.namespace) and request.kind.plural != _NOT_STORED
 
 
 def _terminating(request: AdmissionRequest) -> status.ApiError:

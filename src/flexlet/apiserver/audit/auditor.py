@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import yaml
 from aiohttp import web
 
+from flexlet.apiserver import yamltext
 from flexlet.apiserver.audit import policy as policies
 from flexlet.apiserver.audit.policy import Policy
 from flexlet.apiserver.audit.sink import Rotation, Sink
 from flexlet.apiserver.audit.trail import Trail, received
 from flexlet.apiserver.rest.uids import new_uid
+from flexlet.apiserver.yamltext import YamlFault
 from flexlet.errors import ConfigError
 from flexlet.ports.clock import Clock
 
@@ -85,7 +86,7 @@ def load_policy(path: Path) -> Policy:
     if len(data) > MAX_POLICY_BYTES:
         raise ConfigError(f"cannot read the audit policy {path}: it is larger than 1 MiB")
     try:
-        value = yaml.safe_load(data)
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the audit policy {path}: it is no YAML: {error}") from None
+        value = yamltext.load(data)
+    except YamlFault as error:
+        raise ConfigError(f"cannot read the audit policy {path}: {error.message}") from None
     return policies.read(value, str(path))

@@ -10,7 +10,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from flexlet.api import status
-from flexlet.apiserver.http import yamltext
+from flexlet.apiserver import yamltext
 from flexlet.apiserver.http.accept import JSON, YAML
 from flexlet.apiserver.rest.uids import new_uid
 

@@ -1,17 +1,15 @@
 """Request bodies: size, content type, syntax; from bytes to a plain JSON value."""
 
-import asyncio
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from aiohttp import web
 
 from flexlet.api import gojson, protobuf, schema, status
 from flexlet.api.schema import Type, TypeMeta, Unreadable, exact
+from flexlet.apiserver import yamltext
 from flexlet.apiserver.contract.kind import Object, Strategy
-from flexlet.apiserver.http import yamltext
 from flexlet.apiserver.http.accept import JSON, OFFERED, PROTOBUF, YAML
 from flexlet.apiserver.rest import deleteoptions, typed
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
@@ -19,20 +17,6 @@ from flexlet.errors import InputError
 
 LIMIT_BYTES: Final = 3 * 1024 * 1024
 SHOWN_BYTES: Final = 30
-
-
-LARGE_BYTES: Final = 64 * 1024
-_TURNS: Final = ThreadPoolExecutor(1, thread_name_prefix="bodies")
-"""Where large bodies are decoded, one at a time: the event loop keeps answering, and gets most of the time."""
-
-T = TypeVar("T")
-
-
-async def in_turn(size: int, decode: Callable[[], T]) -> T:
-    """The result of decoding a body; a large one takes its turn in a thread, because it may take a second."""
-    if size <= LARGE_BYTES:
-        return decode()
-    return await asyncio.get_running_loop().run_in_executor(_TURNS, decode)
 
 
 async def read(request: web.BaseRequest) -> bytes:

@@ -24,6 +24,7 @@ from flexlet.apiserver.contract.request import ANONYMOUS, Attributes, User
 from flexlet.apiserver.http import accept, answers, paths
 from flexlet.apiserver.http.connections import identify, stand_still
 from flexlet.apiserver.http.exchange import Exchange
+from flexlet.apiserver.http.heavy import is_heavy
 from flexlet.apiserver.http.metrics import Labels, Metrics
 from flexlet.apiserver.http.pages import Pages
 from flexlet.apiserver.http.paths import Path
@@ -34,8 +35,6 @@ from flexlet.apiserver.rest.listoptions import flag
 from flexlet.apiserver.store.errors import StoreBusy, StoreFault
 
 MASTERS: Final = "system:masters"
-HEAVY_BODY_BYTES: Final = 128 * 1024
-HEAVY_ROWS: Final = 500
 STANDING: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 """Streams that people look at: they may stop reading for as long as they like."""
 
@@ -192,23 +191,10 @@ class Front:
             raise unknown()
         if path.subresource in STANDING:
             stand_still(exchange.request)
-        if MASTERS in exchange.user.groups or not self._is_heavy(exchange, kind):
+        if MASTERS in exchange.user.groups or not is_heavy(exchange, kind, self._resources.rest.backend.store):
             return await self._resources.serve(exchange, kind)
         async with self._turns.turn(exchange.user.name):
             return await self._resources.serve(exchange, kind)
-
-    def _is_heavy(self, exchange: Exchange, kind: Kind) -> bool:
-        """Whether a request keeps the event loop or the memory busy for longer than others should wait."""
-        request, path = exchange.request, exchange.path
-        if request.body_exists and "Upgrade" not in request.headers:
-            declared = request.content_length
-            if declared is None or declared > HEAVY_BODY_BYTES:
-                return True
-        if path.name or exchange.verb not in {"list", "deletecollection"}:
-            return False
-        limit = exchange.query.get("limit", "")
-        short = limit.isdecimal() and 0 < int(limit[:9]) <= HEAVY_ROWS and "fieldSelector" not in exchange.query
-        return not short and self._resources.rest.backend.store.count(kind.storage_bucket) > HEAVY_ROWS
 
     def _is_built_in(self, path: Path) -> bool:
         """Whether the group version is the server's own; those of definitions are unknown in other words."""

@@ -18,6 +18,7 @@ from flexlet.apiserver.http.parameters import delete_query, patch_type, write_op
 from flexlet.apiserver.http.refusals import not_allowed, not_supported, unknown
 from flexlet.apiserver.http.streams import Streams
 from flexlet.apiserver.rest import deleteoptions, finished, listoptions, naming, patching, typed
+from flexlet.apiserver.rest.aside import aside
 from flexlet.apiserver.rest.call import Answer, Call
 from flexlet.apiserver.rest.deleteoptions import DeleteOptions
 from flexlet.apiserver.rest.handlers import Handled
@@ -148,7 +149,7 @@ class Resources:
             exchange.trail.requested(data)
         self.rest.require(call)
         checked = call.options.field_validation != typed.IGNORE
-        return await bodies.in_turn(len(data), lambda: patching.read(how, data, checked=checked))
+        return await aside(len(data), lambda: patching.read(how, data, checked=checked))
 
     async def _delete(self, exchange: Exchange, kind: Kind) -> web.Response:
         shape, media = self._shape(exchange)
@@ -187,14 +188,14 @@ class Resources:
         data = await bodies.read(exchange.request)
         media = bodies.media_type(exchange.request.headers)
         checked = validation != typed.IGNORE
-        body = await bodies.in_turn(len(data), lambda: bodies.decode(data, media, wanted, checked=checked))
+        body = await aside(len(data), lambda: bodies.decode(data, media, wanted, checked=checked))
         return bodies.settle(body, validation, wanted, exchange.warnings)
 
     async def _delete_options(self, exchange: Exchange) -> DeleteOptions:
         data = await bodies.read(exchange.request)
         if data:
             media = bodies.media_type(exchange.request.headers)
-            options = await bodies.in_turn(len(data), lambda: bodies.delete_options(data, media))
+            options = await aside(len(data), lambda: bodies.delete_options(data, media))
             requests.follow_deletion(exchange.trail, options)
             return deleteoptions.check(options)
         return deleteoptions.check(delete_query(exchange.query))
@@ -224,6 +225,7 @@ def _call(exchange: Exchange, kind: Kind, options: WriteOptions | None = None) -
         subresource=path.subresource,
         options=options or WriteOptions(),
         warnings=exchange.warnings,
+        size=exchange.request.content_length or 0,
     )
 
 

@@ -100,8 +100,12 @@ class Turns:
 
     def _call_next(self) -> bool:
         """Give a turn to the user who has waited longest since their last; whether anybody got one."""
-        for user, queue in self._waiting.items():
-            if not self._is_free(user):
+        for user, queue in list(self._waiting.items()):
+            while queue and queue[0].done():
+                queue.popleft()  # gave up, and has had no time to leave
+            if not queue:
+                del self._waiting[user]
+            if not queue or not self._is_free(user):
                 continue
             called = queue.popleft()
             del self._waiting[user]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from flexlet.api import names
-from flexlet.api.fielderrors import FieldError, forbidden, invalid, required, too_long
+from flexlet.api.fielderrors import INVALID, FieldError, forbidden, invalid, quoted, required, too_long
 from flexlet.apiserver.contract.kind import Object
 
 NameRule = Callable[[str], list[str]]
@@ -19,6 +19,8 @@ Errors = list[FieldError]
 
 METADATA: Final = "metadata"
 MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
+MAX_QUOTED_BYTES: Final = 1024 * 1024
+"""How much the findings about owner references quote, beyond the first of them."""
 IMMUTABLE: Final = "field is immutable"
 STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _FROZEN: Final = (
@@ -144,6 +146,7 @@ def _size(text: str) -> int:
 
 def _validate_owners(owners: list[Object], errors: Errors) -> None:
     path, controller = "metadata.ownerReferences", ""
+    shown, room = "", MAX_QUOTED_BYTES
     for owner in owners:
         _validate_owner(owner, path, errors)
         if not owner.get("controller"):
@@ -154,7 +157,11 @@ def _validate_owners(owners: list[Object], errors: Errors) -> None:
                 "Only one reference can have Controller set to true. "
                 f'Found "true" in references for {controller} and {name}'
             )
-            errors.append(invalid(path, [_ordered(o) for o in owners], text))
+            shown = shown or quoted([_ordered(o) for o in owners])
+            # Each finding quotes all owners: thousands of them would fill the memory.
+            value = shown if room > 0 else "..."
+            errors.append(FieldError(path, INVALID, f"Invalid value: {value}: {text}"))
+            room -= len(shown)
         else:
             controller = name
 

@@ -17,6 +17,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
     options: WriteOptions = WriteOptions()
     warnings: list[str] = []
+    size: int = 0
+    """Bytes of the request's body."""
 
     @property
     def bucket(self) -> str:

@@ -46,11 +46,11 @@ class Registry:
 
     def stored_in(self, bucket: str) -> Kind | None:
         """The kind whose form a bucket holds; if that one is not served, another face of the bucket."""
-        found = [kind for kind in self._by_path.values() if kind.stored and kind.storage_bucket == bucket]
+        found = [kind for kind in self.kinds() if kind.stored and kind.storage_bucket == bucket]
         return next((kind for kind in found if kind.storage_version), found[0] if found else None)
 
     def kinds(self) -> tuple[Kind, ...]:
-        """All of them, in the order they came."""
+        """All of them, in the order they came; may be asked for in other threads as well."""
         return tuple(self._by_path.values())
 
     def groups(self) -> Mapping[str, tuple[str, ...]]:

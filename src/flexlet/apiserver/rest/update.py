@@ -12,6 +12,7 @@ from flexlet.api import fielderrors, status
 from flexlet.apiserver.contract.kind import Object, UpdateStrategy
 from flexlet.apiserver.kinds import metadata as common
 from flexlet.apiserver.rest import finished, naming, writes
+from flexlet.apiserver.rest.aside import aside
 from flexlet.apiserver.rest.backend import Backend, admission_request
 from flexlet.apiserver.rest.call import Answer, Call, metadata_of, not_found
 from flexlet.apiserver.rest.create import create
@@ -60,24 +61,35 @@ async def _create_instead(backend: Backend, call: Call, body: Object) -> Answer:
 
 
 async def _change_once(backend: Backend, call: Call, row: Row, build: Build, rules: UpdateStrategy) -> Answer:
-    kind = call.kind
-    old = finished.decode(kind, row.value)
+    size = call.size + len(row.value)
+    old, obj = await aside(size, lambda: _built(call, row, build))
+    request = admission_request(call, "UPDATE", obj, old)
+    backend.mutate(request)
+    _require_version(call, obj, row)
+    call.warnings.extend(await aside(size, lambda: _judge(backend, call, rules, obj, old)))
+    await backend.validate(request)
+    return await _store(backend, call, row, obj, old)
+
+
+def _built(call: Call, row: Row, build: Build) -> tuple[Object, Object]:
+    """The stored object, and what is to become of it, with its defaults."""
+    old = finished.decode(call.kind, row.value)
     obj = build(old)
     naming.require_name(call, obj)
     naming.place(call, obj)
     obj["metadata"].pop("managedFields", None)  # nobody keeps them here
-    kind.strategy.default(obj)
-    request = admission_request(call, "UPDATE", obj, old)
-    backend.mutate(request)
-    _require_version(call, obj, row)
+    call.kind.strategy.default(obj)
+    return old, obj
+
+
+def _judge(backend: Backend, call: Call, rules: UpdateStrategy, obj: Object, old: Object) -> list[str]:
+    """Warnings about a change, or the 422; depends on the two objects alone."""
     _carry_over(rules, obj, old)
-    errors = common.validate_common_update(obj, old, namespaced=kind.namespaced)
+    errors = common.validate_common_update(obj, old, namespaced=call.kind.namespaced)
     errors += rules.validate_update(obj, old)
     if errors:
-        raise backend.invalid(kind, obj, call.name, errors)
-    call.warnings.extend(rules.warnings_on_update(obj, old))
-    await backend.validate(request)
-    return await _store(backend, call, row, obj, old)
+        raise backend.invalid(call.kind, obj, call.name, errors)
+    return rules.warnings_on_update(obj, old)
 
 
 def _rules(call: Call) -> UpdateStrategy:

@@ -20,7 +20,6 @@ well. Measured on 2 vCPUs with 64 small rows a batch: FULL 131,000 writes/s, NOR
 FULL 3,700, NORMAL 52,000. Against `kill -9` both are equally safe.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Any, NamedTuple
 
 from flexlet.apiserver.store.checksum import checksum, is_intact
 from flexlet.apiserver.store.errors import StoreFault, StoreFull
+from flexlet.apiserver.store.files import Places, require_file, require_mark, size_of
 from flexlet.apiserver.store.mark import MarkFile, Reached, mark_path, read_mark
 from flexlet.apiserver.store.reserve import ROOM, Reserve
 from flexlet.apiserver.store.sqlitefile import (
@@ -76,7 +76,7 @@ class Database:
         self._meta = meta
         self._mark: MarkFile | None = None
         self._reserve: Reserve | None = None
-        self._files: dict[Path, tuple[int, int]] = {}
+        self._places = Places()
         self.reached = reached
         """The newest revision that somebody may have been told of, as the mark has it."""
 
@@ -87,7 +87,7 @@ class Database:
         What it holds is to be read and verified before `start` allows writing to it.
         """
         reached = None if path is None else read_mark(path)
-        _require_file(path, reached)
+        require_file(path, reached)
         try:
             connection = connect(path, lock_timeout_s, MAX_BATCH_ROWS + 16)
         except (sqlite3.Error, OSError) as exc:
@@ -98,7 +98,7 @@ class Database:
             prepare(connection, path, synchronous)
             quick_check(connection, path)
             meta = read_meta(connection, path)
-            _require_mark(path, meta, reached)
+            require_mark(path, meta, reached)
         except (sqlite3.Error, OverflowError, UnicodeError) as exc:
             leave(connection, path)
             raise unusable(path, exc) from exc
@@ -129,8 +129,7 @@ class Database:
             self._mark = MarkFile(self._path, Reached(self._meta.identity, revision))
             self._reserve = Reserve(self._path)
             forget_log(self._path)
-            files = (self._path, wal_path(self._path), mark_path(self._path))
-            self._files = {file: _place(file) for file in files}
+            self._places = Places((self._path, wal_path(self._path), mark_path(self._path)))
         except (sqlite3.Error, OSError) as exc:
             raise unusable(self._path, exc) from exc
 
@@ -162,22 +161,12 @@ class Database:
         if self._mark is None:
             return
         try:
-            self.require_in_place()
+            self._places.require()
             self._mark.write(last)
         except OSError:
             # Nobody is told of these records: their revisions are given out again.
             self._connection.execute("DELETE FROM revisions WHERE revision >= ?", (first,))
             raise
-
-    def require_in_place(self) -> None:
-        """The names of the files still lead to the files that are open.
-
-        Raises:
-            FileNotFoundError: somebody removed or replaced one: what is written to it is lost at the next start.
-        """
-        for file, place in self._files.items():
-            if _place(file) != place:
-                raise FileNotFoundError(f"{file} was removed or replaced while the server uses it; put it back")
 
     def probe(self) -> None:
         """Write something, to know whether that is possible.
@@ -188,7 +177,7 @@ class Database:
         if self._path is None:
             return
         try:
-            self.require_in_place()
+            self._places.require()
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
                 write_meta(self._connection, self._meta)
@@ -244,7 +233,7 @@ class Database:
         """What the file and its write-ahead log occupy."""
         if self._path is None:
             return scalar(self._connection, "PRAGMA page_count") * scalar(self._connection, "PRAGMA page_size")
-        return sum(map(_file_size, (self._path, wal_path(self._path))))
+        return sum(map(size_of, (self._path, wal_path(self._path))))
 
     def leave(self) -> None:
         """Let go of a file that cannot be used, as it was found."""
@@ -274,47 +263,3 @@ class Database:
         if is_full(exc):
             return StoreFull(f"{attempt} {name}: {exc}; nothing of it is visible; make space on the disk")
         return StoreFault(f"{attempt} {name}: {exc}; nothing of it is visible")
-
-
-def _require_file(path: Path | None, reached: Reached | None) -> None:
-    if path is None or reached is None or (path.exists() and path.stat().st_size):
-        return
-    raise ConfigError(
-        f"cannot use data file {path}: it is missing or empty, and {mark_path(path)} says that it held "
-        f"revisions up to {reached.revision}; put it back, restore a backup with `flexlet server restore`, "
-        "or remove the mark as well to start empty"
-    )
-
-
-def _require_mark(path: Path | None, meta: Meta, reached: Reached | None) -> None:
-    if path is None or (reached is None and meta.clean):
-        return
-    remedy = (
-        "restore a backup with `flexlet server restore`, or accept what is there with "
-        f"`flexlet server check --repair {path.parent}`"
-    )
-    if reached is None:
-        raise ConfigError(
-            f"cannot use data file {path}: the server that used it last did not end by itself, and "
-            f"{mark_path(path)}, which says how far it had come, is missing; {remedy}"
-        )
-    if reached.identity != meta.identity:
-        raise ConfigError(
-            f"cannot use data file {path}: {mark_path(path)} belongs to another data file, one that held "
-            f"revisions up to {reached.revision}; put that file back, or {remedy}"
-        )
-
-
-def _place(path: Path) -> tuple[int, int]:
-    try:
-        found = os.stat(path)  # noqa: PTH116  once per batch, and pathlib takes twice as long
-    except FileNotFoundError:
-        return (0, 0)
-    return (found.st_dev, found.st_ino)
-
-
-def _file_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:  # there is no log yet, or somebody removed the file under us
-        return 0

@@ -6,7 +6,7 @@ that the skeleton does not have.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from flexlet.api import fielderrors, regexps
 from flexlet.api.fielderrors import FieldError
@@ -152,11 +152,13 @@ def _completeness(logic: Object, skeleton: Object, path: str, logic_path: str) -
         yield from _mentioned(part, skeleton, path, f"{logic_path}.{name}")
 
 
-def _mentioned(logic: Object, skeleton: Object | None, path: str, logic_path: str) -> Iterator[FieldError]:
+def _mentioned(logic: Object, skeleton: Any, path: str, logic_path: str) -> Iterator[FieldError]:
     """Everything that logic mentions must be in the skeleton."""
     if skeleton is None:
         yield fielderrors.required(path, f"because it is defined in {logic_path}")
         return
+    if not isinstance(skeleton, dict):
+        return  # no schema at all, which is said elsewhere
     yield from _completeness(logic, skeleton, path, logic_path)
     if isinstance(logic.get("items"), dict):
         yield from _mentioned(logic["items"], skeleton.get("items"), f"{path}.items", f"{logic_path}.items")

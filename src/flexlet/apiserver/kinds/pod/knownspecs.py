@@ -9,6 +9,7 @@ template, the random name of the volume with the token, is written as a mark tha
 """
 
 import re
+import threading
 from typing import Final
 
 import msgspec
@@ -50,12 +51,14 @@ class KnownSpecs:
 
     def __init__(self) -> None:
         self._known: dict[bytes, None] = {}
+        self._lock = threading.Lock()  # large objects are looked at in another thread
 
     def __contains__(self, found: bytes | None) -> bool:
         return found in self._known
 
     def add(self, found: bytes) -> None:
         """Remember one."""
-        if len(self._known) >= MAX_SPECS:
-            del self._known[next(iter(self._known))]
-        self._known[found] = None
+        with self._lock:
+            if len(self._known) >= MAX_SPECS:
+                del self._known[next(iter(self._known))]
+            self._known[found] = None

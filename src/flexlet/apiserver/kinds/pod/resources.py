@@ -4,6 +4,8 @@ The same rules serve containers, overhead and the pod level; which names are all
 for cpu, memory and storage only, so those are known by heart.
 """
 
+import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -20,11 +22,14 @@ from flexlet.api.fielderrors import (
 )
 from flexlet.api.pod import ResourceList
 from flexlet.api.quantity import Quantity
+from flexlet.api.status import MAX_CAUSES
 from flexlet.apiserver.contract.kind import Object
 from flexlet.apiserver.kinds.pod.scope import Errors
 from flexlet.core.resources.names import COMPUTE, HUGEPAGES_PREFIX, is_hugepages, is_pod_level
 from flexlet.errors import InputError
 
+MAX_LISTED: Final = 100
+"""Names of resource claims that an error about an unknown one lists."""
 NEGATIVE: Final = "must be greater than or equal to 0"
 _POD_LEVEL_NAMES: Final = ("cpu", HUGEPAGES_PREFIX, "memory")
 _COUNTED: Final = frozenset(
@@ -172,7 +177,9 @@ def pod_level_name_errors(name: str, path: str) -> list[FieldError]:
 
 def _validate_claims(claimed: list[Object], known: frozenset[str], path: str, errors: Errors) -> None:
     """References to the pod's resource claims: known, and none twice."""
-    seen: list[str] = []
+    seen: set[str] = set()
+    counted: Counter[str] = Counter()
+    others = ""
     for i, claim in enumerate(claimed):
         name, field = claim.get("name") or "", f"{path}[{i}]"
         if not name:
@@ -181,12 +188,16 @@ def _validate_claims(claimed: list[Object], known: frozenset[str], path: str, er
         if name in seen:
             errors.append(duplicate(field, name))
         else:
-            _validate_claim_request(claim, field, seen, errors)
+            _validate_claim_request(claim, field, seen, counted, errors)
         if name not in known:
-            errors.append(_unknown_claim(field, name, known))
+            others = others or _listed(known)
+            errors.append(_unknown_claim(field, name, others if len(errors) < MAX_CAUSES else ""))
 
 
-def _validate_claim_request(claim: Object, path: str, seen: list[str], errors: Errors) -> None:
+def _validate_claim_request(
+    claim: Object, path: str, seen: set[str], counted: Counter[str], errors: Errors
+) -> None:
+    """`seen` has what was referred to, `counted` how much of each claim that is."""
     name, request = claim["name"], claim.get("request") or ""
     if request:
         errors += [invalid(f"{path}.request", request, text) for text in names.dns1123_label(request)]
@@ -194,12 +205,19 @@ def _validate_claim_request(claim: Object, path: str, seen: list[str], errors: E
     if key in seen:
         errors.append(duplicate(path, key))
     elif not request:
-        errors += [duplicate(path, name) for other in seen if other.partition("/")[0] == name]
+        errors += [duplicate(path, name)] * counted[name]
     if key not in seen:
-        seen.append(key)
+        seen.add(key)
+        counted[key.partition("/")[0]] += 1
 
 
-def _unknown_claim(path: str, name: str, known: frozenset[str]) -> FieldError:
-    others = f": {', '.join(sorted(known))}" if known else " which is empty"
-    detail = f"must be one of the names in pod.spec.resourceClaims{others}"
-    return FieldError(path, NOT_FOUND, f"Not found: {quoted(name)}: {detail}")
+def _listed(known: frozenset[str]) -> str:
+    unsaid = [f"and {len(known) - MAX_LISTED} more"] if len(known) > MAX_LISTED else []
+    listed = [*heapq.nsmallest(MAX_LISTED, known), *unsaid]
+    return f": {', '.join(listed)}" if known else " which is empty"
+
+
+def _unknown_claim(path: str, name: str, others: str) -> FieldError:
+    """Without the known names where nobody is told any more: thousands of such lists would fill the memory."""
+    detail = f": must be one of the names in pod.spec.resourceClaims{others}" if others else ""
+    return FieldError(path, NOT_FOUND, f"Not found: {quoted(name)}{detail}")

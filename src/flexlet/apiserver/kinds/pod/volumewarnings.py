@@ -1,5 +1,7 @@
 """Warnings about volumes: drivers that are gone, and files that would overwrite each other."""
 
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Final
 
 from flexlet.api import gotext
@@ -23,6 +25,8 @@ _KEYED: Final = (
     ("downwardAPI", "DownwardAPI", ""),
 )
 
+MAX_COLLISIONS: Final = 200
+"""Told of one volume; all warnings of an answer together are cut at 4,096 characters."""
 _NOWHERE: Final = ("", "")
 
 _Origin = tuple[str, str]
@@ -83,22 +87,30 @@ def _projected_files(source: Object) -> list[_File]:
 
 
 def _collisions(files: list[_File]) -> list[_Collision]:
-    """Pairs of which one is the other or lies below it."""
+    """Pairs of which one is the other or lies below it: the later file first, in the order of the files."""
     if len(files) < 2:
         return []
-    found: list[_Collision] = []
-    seen: list[_File] = []
-    for target, origin in files:
-        file = (target.rstrip("/"), origin)
-        found += [(file, other) for other in seen if _collide(file[0], other[0])]
-        seen.append(file)
-    return found
+    files = [(target.rstrip("/"), origin) for target, origin in files]
+    texts = [f"{path}/" for path, _ in files]
+    # Only so many files from the first are looked at as give enough pairs: there may be a hundred million.
+    enough = bisect_left(
+        range(len(texts)), MAX_COLLISIONS, key=lambda count: sum(len(above) for _, above in _nested(texts[:count]))
+    )
+    pairs = sorted((max(at, other), min(at, other)) for at, above in _nested(texts[:enough]) for other in above)
+    return [(files[later], files[earlier]) for later, earlier in pairs[:MAX_COLLISIONS]]
 
 
-def _collide(one: str, other: str) -> bool:
-    if not one or not other:
-        return False
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+def _nested(texts: list[str]) -> Iterator[tuple[int, list[int]]]:
+    """The position of each path, and those of the paths that it is or lies below, as far as they came before.
+
+    In sorted order whatever lies below a path follows it at once, so those above it are a stack.
+    """
+    above: list[int] = []
+    for at in sorted((at for at, text in enumerate(texts) if text != "/"), key=texts.__getitem__):
+        while above and not texts[at].startswith(texts[above[-1]]):
+            above.pop()
+        yield at, above
+        above.append(at)
 
 
 def _overlap_text(volume: Object, what: _Origin, collision: _Collision) -> str:

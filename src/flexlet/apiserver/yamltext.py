@@ -229,4 +229,4 @@ def _fault(detail: str) -> YamlFault:
 
 
 def _no_aliases() -> YamlFault:
-    return _fault("anchors, aliases and merge keys are not accepted in a request: write out what they stand for")
+    return _fault("anchors, aliases and merge keys are not accepted: write out what they stand for")

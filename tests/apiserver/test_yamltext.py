@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flexlet.apiserver.http import yamltext
+from flexlet.apiserver import yamltext
 
 json_values = st.recursive(
     st.none()
