@@ -58,6 +58,18 @@ async def test_a_watcher_is_cut_off_at_its_bytes(store: Store) -> None:
     assert len(await quick.batch()) == 4
 
 
+async def test_what_was_read_does_not_count(store: Store) -> None:
+    """A watcher may get any number of bytes in its life, as long as it reads them."""
+    watcher = store.watch("pods", after_revision=0, max_bytes=3 * KILOBYTE)
+    row = await store.create("pods", "k", filled)
+    seen = [event.row.revision for event in await watcher.batch()]
+    for _ in range(10):
+        for _ in range(2):
+            row = await store.update("pods", "k", row.revision, filled)
+        seen += [event.row.revision for event in await watcher.batch()]
+    assert seen == list(range(1, 22))
+
+
 async def test_one_event_of_any_size_is_delivered(store: Store) -> None:
     watcher = store.watch("pods", after_revision=0, max_bytes=10)
     row = await store.create("pods", "p", filled)
