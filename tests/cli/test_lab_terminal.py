@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,15 @@ async def test_a_pipe_is_passed_on(
     assert capfd.readouterr().out == "through a pipe\n"
 
 
+@pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["heeded", "ignored by the server"])
+def interrupt(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the server's process does with SIGINT: one that a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupt")
 async def test_a_terminal_is_passed_on_key_by_key(
     guest: Guest, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

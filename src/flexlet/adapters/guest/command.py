@@ -80,8 +80,9 @@ class Command:
     ) -> "subprocess.Popen[bytes]":
         ours, terminal = os.openpty()
         self._input, self._outputs = os.dup(ours), {ours: "out"}
-        # setsid -c makes the terminal the controlling one, so that Ctrl-C reaches the command.
-        line = ["setsid", "-c", *argv]
+        # setsid -c makes the terminal the controlling one, so that Ctrl-C reaches the command. A server that a
+        # shell started in the background ignores SIGINT, which the command would inherit: env undoes that.
+        line = ["env", "--default-signal=INT,QUIT", "setsid", "-c", *argv]
         try:
             return subprocess.Popen(line, env=env, cwd=cwd, stdin=terminal, stdout=terminal, stderr=terminal)  # noqa: S603
         finally:
