@@ -134,8 +134,8 @@ def test_shaping_twice_is_shaping_once(schema: Object, value: Any) -> None:
 def _is_right(node: Node) -> bool:
     """Whether its defaults are values that it takes itself.
 
-    No other schema gets into the store, except for defaults below ``additionalProperties``, which nobody checks, as
-    upstream: those bring values that the schema refuses.
+    No other schema gets into the store, except for defaults below ``additionalProperties``, which nobody checks,
+    as upstream: those bring values that the schema refuses.
     """
     return not any(check_defaults(node, "f")) and all(map(_is_right, _below(node)))
 
