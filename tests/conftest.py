@@ -1,7 +1,9 @@
 """Settings of all suites."""
 
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +16,17 @@ EXAMPLES = int(os.environ.get("FLEXLET_EXAMPLES", str(campaign.length(20, 1000))
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=EXAMPLES, print_blob=True)
 settings.register_profile("local", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+FAST = "not vm and not cluster and not slow"
+"""What `make test` runs, as in pyproject.toml."""
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*mark\.(?:slow|vm|cluster)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whether to leave a file alone: to import those that run nothing costs the fast tests seconds."""
+    fast = config.option.markexpr == FAST and collection_path.match("test_*.py")
+    return True if fast and WHOLLY_SLOW.search(collection_path.read_text()) else None
 
 
 @pytest.hookimpl(wrapper=True)

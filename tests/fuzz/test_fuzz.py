@@ -20,7 +20,9 @@ from flexlet.adapters.kube import kubeconfig
 from flexlet.api import schema
 from flexlet.api.schema.types import Type
 
-QUICK, LONG = 700, 40_000
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+REQUESTS = 40_000
 JSON = (("Content-Type", "application/json"),)
 
 
@@ -103,17 +105,8 @@ def attack(wire: Wire, chosen: list[int]) -> None:
         )
 
 
-@settings(relaxed, max_examples=QUICK // 10)
+@settings(relaxed, max_examples=REQUESTS // 10)
 @given(seeds)
 def test_random_requests_are_answered(wire: Wire, chosen: list[int]) -> None:
-    """A few hundred requests, different ones on every run."""
-    attack(wire, chosen)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@settings(relaxed, max_examples=LONG // 10)
-@given(seeds)
-def test_random_requests_are_answered_for_long(wire: Wire, chosen: list[int]) -> None:
-    """The same for minutes."""
+    """Requests for minutes, different ones on every run."""
     attack(wire, chosen)

@@ -23,9 +23,11 @@ from tests.fuzz.wire import Wire
 from flexlet.adapters.kube import kubeconfig
 from flexlet.adapters.kube.kubeconfig import Credentials
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
 STALL_S = 1.0
 """Of processor time (`pulse`): a busy machine does not change it."""
-QUICK_S, LONG_S, FULL_S = 3, 90, 600
+SHORT_S, FULL_S = 90, 600
 SENDERS = 2
 
 
@@ -128,17 +130,10 @@ def attack(target: Target, seconds: float) -> None:
 
 
 def test_a_tenant_does_its_worst(target: Target) -> None:
-    attack(target, QUICK_S)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_tenant_does_its_worst_for_long(target: Target) -> None:
-    attack(target, length(LONG_S, FULL_S))
+    attack(target, length(SHORT_S, FULL_S))
 
 
 @pytest.mark.full
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("shape", list(dict.fromkeys(hostile.SHAPES)), ids=lambda shape: shape.__name__.strip("_"))
 def test_one_shape_stalls_nobody(target: Target, shape: hostile.Shape) -> None:

@@ -16,8 +16,10 @@ from tests.campaign import length
 from flexlet.apiserver.store import Event
 from flexlet.apiserver.store.replay import load
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
 CHILD = Path(__file__).with_name("crashing_writer.py")
-ROUNDS = 8
+ROUNDS = length(60, 200)
 
 
 class Promise(NamedTuple):
@@ -89,18 +91,15 @@ def integrity(path: Path) -> str:
         connection.close()
 
 
-@pytest.mark.parametrize(
-    "rounds", [ROUNDS, pytest.param(length(60, 200), marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
-)
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(path: Path, rounds: int) -> None:
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(path: Path) -> None:
     """After every kill every promise is kept, revisions are gapless and never step back."""
     moments = random.Random()  # noqa: S311  other moments on every run, on purpose
     ledger = Ledger()
     total = 0
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         opened, *promises = write_until_killed(path, moments.uniform(0.02, 0.4))
         assert opened.revision == ledger.newest
         ledger.verify(path, promises)
         total += len(promises)
-    assert total > rounds
+    assert total > ROUNDS
     assert integrity(path) == "ok"

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.engine.agent.world import World, amounts, condition, is_ready, is_resized, world
 
 from flexlet.testing import NodeOptions, run
 from flexlet.testing.host import GIB
+
+pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
 
