@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-VOLUMES: Final = frozenset({"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI"})
+VOLUMES: Final = frozenset({"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "image"})
 """Types of volumes that are supported; all others are refused."""
 PROJECTED: Final = frozenset({"secret", "configMap", "downwardAPI", "serviceAccountToken"})
 """Sources of projected volumes that are supported; all others are refused."""

@@ -74,8 +74,12 @@ async def _config(
     paths = await _subpaths(tools, pod, container, world, envs)
     if isinstance(paths, Problem):
         return paths
+    refs = {name: each.ref for name, each in record.volume_images.items() if each.ref}
+    images = mounts.images(pod, container, envs, refs)
+    if isinstance(images, Problem):
+        return images
     own = await _own_files(tools, record, world, pod, container)
-    listed = mounts.mounts(pod, container, world.setup, paths, *own)
+    listed = mounts.mounts(pod, container, world.setup, {**paths, **images}, *own)
     if isinstance(listed, Problem):
         return listed
     await tools.files.make_log_directory(names.log_directory(pod, world.setup), container.name)
