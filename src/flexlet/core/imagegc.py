@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from flexlet.core.agent.containers import images
 from flexlet.core.agent.record import PodRecord
 from flexlet.core.runtime.shown import Image
 
@@ -53,9 +54,20 @@ def names_in_use(records: Iterable[PodRecord]) -> frozenset[str]:
     found: set[str] = set()
     for record in records:
         found.update(state.ref for state in record.images.values())
+        found.update(state.ref for state in record.volume_images.values())
+        found |= _of_volumes(record)
         for run in record.shown.containers if record.shown is not None else ():
             found |= {run.image, run.image_ref, run.image_id}
+            found |= {mount.image.ref for mount in run.mounts if mount.image is not None}
     return frozenset(found - {""})
+
+
+def _of_volumes(record: PodRecord) -> set[str]:
+    """Full names of images that are volumes: an agent that has just begun has pulled none of them itself."""
+    if record.stopped:
+        return set()
+    volumes = (each.image for each in record.pod.spec.volumes if each.image is not None)
+    return {images.full_name(each.reference) for each in volumes}
 
 
 def is_used(image: Image, names: Collection[str]) -> bool:
@@ -63,18 +75,18 @@ def is_used(image: Image, names: Collection[str]) -> bool:
     return any(name in names for name in (image.id, *image.tags, *image.digests))
 
 
-def looked(uses: Uses, images: Iterable[Image], names: Collection[str], now: float) -> dict[str, ImageUse]:
+def looked(uses: Uses, present: Iterable[Image], names: Collection[str], now: float) -> dict[str, ImageUse]:
     """What is known after a look; images that are gone are forgotten."""
     found = {}
-    for image in images:
+    for image in present:
         known = uses.get(image.id, ImageUse(now))
         found[image.id] = ImageUse(known.first_seen, now) if is_used(image, names) else known
     return found
 
 
-def in_order(images: Iterable[Image], uses: Uses, names: Collection[str]) -> list[Image]:
+def in_order(present: Iterable[Image], uses: Uses, names: Collection[str]) -> list[Image]:
     """Images that could go, the longest unused first."""
-    free = [image for image in images if not image.pinned and not is_used(image, names)]
+    free = [image for image in present if not image.pinned and not is_used(image, names)]
     return sorted(free, key=lambda image: (uses[image.id].last_used, uses[image.id].first_seen))
 
 

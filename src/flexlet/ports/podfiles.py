@@ -22,6 +22,10 @@ class Volumes(Protocol):
         """The host path of a path inside a volume, made if missing, and never outside of it by a link."""
         ...
 
+    async def read_inside(self, volume_path: str, path: str, limit_bytes: int) -> bytes | None:
+        """A regular file of a volume; None if there is none, it is larger, or a link leads out of the volume."""
+        ...
+
     async def remove_volumes(self, uid: str) -> None:
         """Unmount and remove the volumes."""
         ...

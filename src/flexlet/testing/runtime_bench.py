@@ -10,6 +10,7 @@ from flexlet.core.runtime.configs import (
     NODE,
     ContainerConfig,
     ContainerSecurity,
+    Mount,
     Namespaces,
     SandboxConfig,
     SandboxSecurity,
@@ -119,6 +120,7 @@ class TestPod:
         resources: RuntimeResources = MODEST,
         command: tuple[str, ...] = (),
         image: str = "",
+        mounts: tuple[Mount, ...] = (),
     ) -> str:
         """Make a container that runs a script, or a command."""
         config = ContainerConfig(
@@ -126,6 +128,7 @@ class TestPod:
             attempt=attempt,
             image=image or self.bench.image,
             command=command or ("sh", "-c", script),
+            mounts=mounts,
             labels={"io.kubernetes.pod.uid": self.uid, "of": "container"},
             annotations={"note": "container"},
             log_path=f"{self.uid}-{attempt}.log",

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from flexlet.api.units import Bytes, CpuShares, Microseconds
 from flexlet.core.cgroups import cpu
+from flexlet.core.runtime.configs import ImageSource, Mount
 from flexlet.core.runtime.shown import CREATED, EXITED, NOT_READY, READY, RUNNING, Glimpse
 from flexlet.errors import RuntimeFault
 from flexlet.testing.checks import Broken, Check, expect, expect_fault
@@ -109,6 +110,15 @@ async def a_deaf_container_is_killed(bench: RuntimeBench) -> None:
             await bench.runtime.stop_container(container_id, seconds)
             killed = await pod.shown(container_id)
             expect((killed.state, killed.exit_code, killed.reason), (EXITED, 137, "Error"))
+
+
+async def an_image_that_cannot_be_mounted_is_refused(bench: RuntimeBench) -> None:
+    """Nothing is mounted instead of it, whether the runtime knows volumes that are images or does not."""
+    async with TestPod(bench) as pod:
+        source = ImageSource(ref=NOWHERE, name=NOWHERE)
+        absent = Mount(container_path="/v", readonly=True, image=source)
+        await expect_fault(RuntimeFault, pod.create(mounts=(absent,)))
+        expect((await pod.inspect()).containers, ())
 
 
 async def a_command_that_is_not_there(bench: RuntimeBench) -> None:
@@ -258,6 +268,7 @@ CHECKS: Final[tuple[Check[RuntimeBench], ...]] = (
     a_container_s_life,
     exit_codes_and_output_are_kept,
     a_deaf_container_is_killed,
+    an_image_that_cannot_be_mounted_is_refused,
     a_command_that_is_not_there,
     too_much_memory_is_the_end,
     runs_are_shown_newest_first,

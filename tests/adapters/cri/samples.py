@@ -14,6 +14,7 @@ from flexlet.core.runtime.configs import (
     Device,
     Dns,
     IdMapping,
+    ImageSource,
     Mount,
     Namespaces,
     PortMapping,
@@ -91,6 +92,11 @@ CONTAINER = ContainerConfig(
             propagation=BIDIRECTIONAL,
             user_ids=MAPPING,
             group_ids=MAPPING,
+        ),
+        Mount(
+            container_path="/i",
+            readonly=True,
+            image=ImageSource(ref="sha256:v", name="v:1", handler="h", annotations={"a": "b"}, sub_path="d"),
         ),
     ),
     devices=(Device(container_path="/dev/a", host_path="/dev/b"),),
@@ -175,6 +181,12 @@ mounts {{
   container_path: "/m" host_path: "/n" readonly: true recursive_read_only: true selinux_relabel: true
   propagation: PROPAGATION_BIDIRECTIONAL
   uidMappings {{ host_id: 65536 length: 65536 }} gidMappings {{ host_id: 65536 length: 65536 }}
+}}
+mounts {{
+  container_path: "/i" readonly: true image_sub_path: "d"
+  image {{
+    image: "sha256:v" user_specified_image: "v:1" runtime_handler: "h" annotations {{ key: "a" value: "b" }}
+  }}
 }}
 devices {{ container_path: "/dev/a" host_path: "/dev/b" permissions: "rwm" }}
 labels {{ key: "l" value: "1" }}

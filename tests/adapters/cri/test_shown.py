@@ -10,7 +10,7 @@ from tests.adapters.cri.samples import message
 
 from flexlet.adapters.cri._gen import cri_pb2 as pb
 from flexlet.adapters.cri.runtime import CriRuntime
-from flexlet.core.runtime.configs import IdMapping, Mount
+from flexlet.core.runtime.configs import IdMapping, ImageSource, Mount
 from flexlet.core.runtime.shown import (
     Container,
     ContainerUser,
@@ -58,6 +58,10 @@ status {
     container_path: "/m" host_path: "/n" readonly: true recursive_read_only: true selinux_relabel: true
     propagation: PROPAGATION_HOST_TO_CONTAINER
     uidMappings { host_id: 65536 length: 65536 } gidMappings { host_id: 65536 length: 65536 }
+  }
+  mounts {
+    container_path: "/i" readonly: true image_sub_path: "d"
+    image { image: "sha256:v" user_specified_image: "v:1" annotations { key: "a" value: "b" } }
   }
   log_path: "/var/log/pods/ns_web_u1/c/4.log"
   resources { linux {
@@ -111,6 +115,11 @@ CONTAINER = Container(
             propagation="HOST_TO_CONTAINER",
             user_ids=(IdMapping(65536, 0, 65536),),
             group_ids=(IdMapping(65536, 0, 65536),),
+        ),
+        Mount(
+            container_path="/i",
+            readonly=True,
+            image=ImageSource(ref="sha256:v", name="v:1", annotations={"a": "b"}, sub_path="d"),
         ),
     ),
     log_path="/var/log/pods/ns_web_u1/c/4.log",

@@ -231,3 +231,20 @@ def test_a_directory_exchanged_for_a_link_meanwhile_is_not_entered(
         with pytest.raises((HostError, OSError)):
             held(volume, wanted)
     assert list(outside.iterdir()) == []
+
+
+async def test_a_file_of_a_volume_is_read_and_never_one_from_elsewhere(
+    files: PodDirectories, tmp_path: Path
+) -> None:
+    volume = tmp_path / "v"
+    (volume / "d").mkdir(parents=True)
+    (volume / "d/f").write_bytes(b"12345")
+    (volume / "link").symlink_to("d/f")
+    (tmp_path / "secret").write_text("no")
+    (volume / "out").symlink_to("../secret")
+    (volume / "far").symlink_to(tmp_path / "secret")
+    os.mkfifo(volume / "pipe")
+    asked = ("d/f", "./d//f", "link", "none", "d", "d/f/g", "out", "far", "../secret", "pipe")
+    found = {each: await files.read_inside(str(volume), each, 5) for each in asked}
+    assert found == dict.fromkeys(asked) | dict.fromkeys(("d/f", "./d//f", "link"), b"12345")
+    assert await files.read_inside(str(volume), "d/f", 4) is None

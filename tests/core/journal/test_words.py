@@ -76,6 +76,11 @@ def test_an_unsupported_pod_says_what_it_needs() -> None:
     [
         (PodGone(UID), "nobody asks for the pod any more"),
         (PullBegan(uid=UID, container="app", image="busybox:1"), "pulling busybox:1 for app"),
+        (PullBegan(uid=UID, volume="v", image="busybox:1"), "pulling busybox:1 for volume v"),
+        (
+            finished(deeds.PullImage(uid=UID, volume="v", image="b", policy="Never"), Done()),
+            "the image of volume v is here already [0.250 s]",
+        ),
         (
             HookChanged(uid=UID, container="app", hook="preStop", state="failed", message="exit 1", seconds=0.5),
             "the preStop hook of app failed: exit 1 [0.500 s]",

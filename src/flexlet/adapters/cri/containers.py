@@ -15,6 +15,7 @@ from flexlet.core.runtime.configs import (
     PRIVATE,
     ContainerConfig,
     IdMapping,
+    ImageSource,
     Mount,
     SandboxConfig,
 )
@@ -154,6 +155,17 @@ def _mount(mount: Mount) -> pb.Mount:
         propagation=f"PROPAGATION_{mount.propagation}",
         uidMappings=security.id_mappings(mount.user_ids),
         gidMappings=security.id_mappings(mount.group_ids),
+        image=_image(mount.image) if mount.image is not None else None,
+        image_sub_path=mount.image.sub_path if mount.image is not None else "",
+    )
+
+
+def _image(image: ImageSource) -> pb.ImageSpec:
+    return pb.ImageSpec(
+        image=image.ref,
+        user_specified_image=image.name,
+        runtime_handler=image.handler,
+        annotations=image.annotations,
     )
 
 
@@ -167,6 +179,17 @@ def _mount_shown(mount: pb.Mount) -> Mount:
         propagation=_PROPAGATIONS[mount.propagation],
         user_ids=_ids_shown(mount.uidMappings),
         group_ids=_ids_shown(mount.gidMappings),
+        image=_image_shown(mount.image, mount.image_sub_path) if mount.HasField("image") else None,
+    )
+
+
+def _image_shown(image: pb.ImageSpec, sub_path: str) -> ImageSource:
+    return ImageSource(
+        ref=image.image,
+        name=image.user_specified_image,
+        handler=image.runtime_handler,
+        annotations=dict(image.annotations),
+        sub_path=sub_path,
     )
 
 

@@ -47,6 +47,10 @@ class PodDirectories:
         place = self._pods / uid / "volume-subpaths" / (volume.name or "root") / container / str(index)
         return str(await _threaded(subpaths.held, volume, sub_path, place, self._mounter))
 
+    async def read_inside(self, volume_path: str, path: str, limit_bytes: int) -> bytes | None:
+        """A regular file of a volume, in which others may plant anything."""
+        return await _threaded(_read_inside, Path(volume_path), path, limit_bytes)
+
     async def remove_volumes(self, uid: str) -> None:
         """Unmount and remove the volumes."""
         await _threaded(self._remove_volumes, uid)
@@ -119,6 +123,15 @@ def _write(path: Path, text: str, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
     path.write_text(text)
     path.chmod(mode)
+
+
+def _read_inside(volume: Path, path: str, limit_bytes: int) -> bytes | None:
+    try:
+        with os.fdopen(beneath.open_within(volume, path.split("/")), "rb") as file:
+            data = file.read(limit_bytes + 1)
+    except OSError:
+        return None
+    return data if len(data) <= limit_bytes else None
 
 
 def _read(path: Path, limit_bytes: int) -> str:

@@ -112,8 +112,22 @@ class ContainerPart(Part):
             image=image,
             created_at=self.containerd.time_ns(),
             resources=config.resources,
-            files=ContainerFiles(self.containerd.files, config.mounts),
+            files=ContainerFiles(self.containerd.files, config.mounts, self._images(config)),
         )
+
+    def _images(self, config: ContainerConfig) -> dict[str, dict[str, str]]:
+        """The files of the images that it mounts, by where it does."""
+        found = {}
+        for mount in config.mounts:
+            if mount.image is not None:
+                image = self.containerd.images.find(mount.image.ref)
+                if image is None:
+                    raise refusals.no_volume_image(mount.image.ref)
+                content = self.containerd.images.content(image, mount.image.sub_path)
+                if not content:
+                    raise refusals.no_sub_path(mount.image.sub_path, mount.container_path)
+                found[mount.container_path] = content
+        return found
 
     async def _until_ended(self, container: ContainerRecord, seconds: float) -> None:
         kernel = self.containerd.kernel

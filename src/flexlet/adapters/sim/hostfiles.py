@@ -3,6 +3,7 @@
 In memory by default. An agent that keeps its pods' files on a real disk gives its runtime the same disk.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -44,6 +45,20 @@ class MemoryFiles:
         self.texts.pop(path, None)
 
 
+class ImageFiles(MemoryFiles):
+    """Files of an image, which nobody can change: what is written there is lost."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def write(self, path: str, text: str, *, append: bool = False) -> None:
+        """Change nothing."""
+
+    def remove(self, path: str) -> None:
+        """Change nothing."""
+
+
 class DiskFiles:
     """Files where their paths say."""
 
@@ -67,9 +82,12 @@ class DiskFiles:
 class ContainerFiles:
     """What one run of a container sees: its mounts, and files of its own that go with it."""
 
-    def __init__(self, host: HostFiles, mounts: tuple[Mount, ...] = ()) -> None:
+    def __init__(
+        self, host: HostFiles, mounts: tuple[Mount, ...] = (), images: Mapping[str, dict[str, str]] | None = None
+    ) -> None:
         self._host = host
         self._own = MemoryFiles()
+        self._images = {path: ImageFiles(texts) for path, texts in (images or {}).items()}
         self._mounts = sorted(mounts, key=lambda mount: len(mount.container_path), reverse=True)
 
     def read(self, path: str) -> str | None:
@@ -95,5 +113,7 @@ class ContainerFiles:
         for mount in self._mounts:
             inside = mount.container_path.rstrip("/")
             if path == inside or path.startswith(f"{inside}/"):
+                if mount.image is not None:
+                    return self._images[mount.container_path], path[len(inside) :].strip("/")
                 return self._host, mount.host_path.rstrip("/") + path[len(inside) :]
         return self._own, path

@@ -29,6 +29,8 @@ class SimImages:
     def __init__(self, *names: str) -> None:
         self.present: dict[str, Image] = {}
         self.pulls: dict[str, Pull] = {}
+        self.files: dict[str, dict[str, str]] = {}
+        """What is in an image, by its full name and by path; others have a shell and nothing else."""
         for name in (PAUSE, *names):
             self.add(made(name))
 
@@ -41,6 +43,12 @@ class SimImages:
         """An image by name, digest or id."""
         by_name = self.present.get(normalised(name))
         return by_name or next((each for each in self.present.values() if name in {each.id, *each.digests}), None)
+
+    def content(self, image: Image, sub_path: str = "") -> dict[str, str]:
+        """Files of an image, or of a part of it, by their path there."""
+        found = next((self.files[tag] for tag in image.tags if tag in self.files), {"bin/sh": "#!"})
+        above = sub_path.strip("/") + "/" if sub_path.strip("/") else ""
+        return {path.removeprefix(above): text for path, text in found.items() if path.startswith(above)}
 
     def all(self) -> tuple[Image, ...]:
         """Each image once."""

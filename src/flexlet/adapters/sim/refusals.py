@@ -37,6 +37,17 @@ def no_task(sandbox_id: str) -> RuntimeFault:
     return not_found(f"failed to get sandbox container task: no running task found: task {sandbox_id} not found")
 
 
+def no_volume_image(name: str) -> RuntimeFault:
+    """An image that shall be mounted and is not here; the words are those of containerd 2, which can do it."""
+    return fault(f'ImageVolumeMountFailed: failed to resolve image "{name}": not found')
+
+
+def no_sub_path(path: str, target: str) -> RuntimeFault:
+    """A part of an image that it does not have."""
+    why = f'failed to ensure image subpath "{path}" in "{target}": no such file or directory'
+    return fault(f"ImageVolumeMountFailed: {why}")
+
+
 def update_failed(cgroup: str, error: OSError) -> RuntimeFault:
     """A cgroup write that the kernel refused."""
     return fault(f"failed to update resources: failed to update task: {cgroup}: {error.strerror}: unknown")

@@ -17,6 +17,15 @@ class KeySelector(KubeStruct, frozen=True, kw_only=True):
     optional: bool | None = None
 
 
+class FileKeySelector(KubeStruct, frozen=True, kw_only=True):
+    """A variable of a file in an emptyDir."""
+
+    volume_name: str = ""
+    path: str = ""
+    key: str = ""
+    optional: bool | None = None
+
+
 class EnvSource(KubeStruct, frozen=True, kw_only=True):
     """Where the value of a variable comes from; exactly one is set."""
 
@@ -24,7 +33,7 @@ class EnvSource(KubeStruct, frozen=True, kw_only=True):
     resource_field_ref: ResourceFieldSelector | None = None
     config_map_key_ref: KeySelector | None = None
     secret_key_ref: KeySelector | None = None
-    file_key_ref: dict[str, Any] | None = None
+    file_key_ref: FileKeySelector | None = None
 
 
 class EnvVar(KubeStruct, frozen=True, kw_only=True):

@@ -113,6 +113,13 @@ class Projected(KubeStruct, frozen=True, kw_only=True):
     default_mode: int | None = None
 
 
+class ImageVolume(KubeStruct, frozen=True, kw_only=True):
+    """The files of an image."""
+
+    reference: str = ""
+    pull_policy: str = "IfNotPresent"
+
+
 class Volume(KubeStruct, frozen=True, kw_only=True):
     """A named directory or file for containers to mount."""
 
@@ -123,6 +130,7 @@ class Volume(KubeStruct, frozen=True, kw_only=True):
     secret: SecretSource | None = None
     projected: Projected | None = None
     downward_api: DownwardApi | None = msgspec.field(default=None, name="downwardAPI")
+    image: ImageVolume | None = None
 
 
 class VolumeMount(KubeStruct, frozen=True, kw_only=True):

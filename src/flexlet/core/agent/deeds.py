@@ -122,16 +122,18 @@ class RemoveSandbox(Deed, frozen=True, kw_only=True):
 
 
 class PullImage(Deed, frozen=True, kw_only=True):
-    """See to it that a container's image is here, as its pull policy says."""
+    """See to it that a container's image is here, or that of a volume, as the pull policy says."""
 
-    container: str
+    container: str = ""
+    volume: str = ""
+    """Instead of a container: a volume that is an image, for all that mount it."""
     image: str
     policy: str
 
     @property
     def key(self) -> str:
-        """By container."""
-        return f"image/{self.container}"
+        """By container or volume."""
+        return f"image/{self.container}" if self.container else f"volume-image/{self.volume}"
 
 
 class StartContainer(Deed, frozen=True, kw_only=True):

@@ -36,9 +36,14 @@ def of_container(pod: NodePod, name: str, kind: str, reason: str, message: str) 
     return about(pod, kind, reason, message, fieldPath=runs.field_path(pod, name))
 
 
+def of_image(pod: NodePod, name: str, kind: str, reason: str, message: str) -> RecordEvent:
+    """About the image of a container; that of a volume is the pod's, it has no container's name."""
+    return of_container(pod, name, kind, reason, message) if name else of_pod(pod, kind, reason, message)
+
+
 def pulling(pod: NodePod, name: str, image: str) -> RecordEvent:
     """An image is being fetched."""
-    return of_container(pod, name, NORMAL, "Pulling", f'Pulling image "{image}"')
+    return of_image(pod, name, NORMAL, "Pulling", f'Pulling image "{image}"')
 
 
 def without_secrets(pod: NodePod, absent: tuple[str, ...]) -> tuple[RecordEvent, ...]:
@@ -49,14 +54,14 @@ def without_secrets(pod: NodePod, absent: tuple[str, ...]) -> tuple[RecordEvent,
 def present(pod: NodePod, name: str, image: str) -> RecordEvent:
     """An image need not be fetched."""
     text = f'Container image "{image}" already present on machine and can be accessed by the pod'
-    return of_container(pod, name, NORMAL, "Pulled", text)
+    return of_image(pod, name, NORMAL, "Pulled", text)
 
 
 def pulled(pod: NodePod, name: str, image: str, took_s: float, waited_s: float, size: int) -> RecordEvent:
     """An image was fetched; `took_s` is all of it, the waiting for others included."""
     alone, total = (_milliseconds(seconds) for seconds in (took_s - waited_s, took_s))
     text = f'Successfully pulled image "{image}" in {alone} ({total} including waiting). Image size: {size} bytes.'
-    return of_container(pod, name, NORMAL, "Pulled", text)
+    return of_image(pod, name, NORMAL, "Pulled", text)
 
 
 def pull_failed(
@@ -64,15 +69,15 @@ def pull_failed(
 ) -> tuple[RecordEvent, ...]:
     """An image cannot be had: what is wrong, and what the container waits for."""
     if reason in INSPECTED or reason == NEVER_PULL:
-        why = of_container(pod, name, WARNING, INSPECTED.get(reason, reason), message)
+        why = of_image(pod, name, WARNING, INSPECTED.get(reason, reason), message)
     else:
-        why = failed(pod, name, f'Failed to pull image "{image}": {detail or message}')
-    return (why, failed(pod, name, f"Error: {reason}"))
+        why = of_image(pod, name, WARNING, FAILED, f'Failed to pull image "{image}": {detail or message}')
+    return (why, failed(pod, name, f"Error: {reason}")) if name else (why,)
 
 
-def pull_backed_off(pod: NodePod, name: str, image: str) -> tuple[RecordEvent, ...]:
+def pull_backed_off(pod: NodePod, name: str, image: str, *, is_volume: bool = False) -> tuple[RecordEvent, ...]:
     """The next attempt to fetch an image has to wait."""
-    why = of_container(pod, name, NORMAL, BACK_OFF, f'Back-off pulling image "{image}"')
+    why = of_image(pod, "" if is_volume else name, NORMAL, BACK_OFF, f'Back-off pulling image "{image}"')
     return (why, failed(pod, name, f"Error: {PULL_BACK_OFF}"))
 
 

@@ -92,7 +92,9 @@ class PullBegan(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """A PullImage found that it must fetch, and does so as soon as it is its turn."""
 
     uid: str
-    container: str
+    container: str = ""
+    """Whose image; empty for that of a volume."""
+    volume: str = ""
     image: str
     absent_secrets: tuple[str, ...] = ()
     """Pull secrets that the pod names and that are not there."""

@@ -74,6 +74,15 @@ class ImageState(msgspec.Struct, frozen=True, kw_only=True):
     """Which attempt of the container it was made sure for (the policy Always asks each time)."""
 
 
+class VolumeImage(msgspec.Struct, frozen=True, kw_only=True):
+    """The image that a volume is: here, or why not."""
+
+    ref: str = ""
+    attempts: dict[str, int] = {}
+    """For which attempt of which container it was made sure."""
+    trouble: Trouble | None = None
+
+
 class ProbeState(msgspec.Struct, frozen=True, kw_only=True):
     """What is known from one probe of one run of a container."""
 
@@ -162,6 +171,8 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     refresh_volumes_at: float = 0.0
 
     images: dict[str, ImageState] = {}
+    volume_images: dict[str, VolumeImage] = {}
+    """By volume."""
     troubles: dict[str, Trouble] = {}
     crashes: dict[str, Backoff] = {}
     """By container."""

@@ -36,7 +36,7 @@ _FIELDS: Final[dict[type[deeds.Deed], tuple[str, ...]]] = {
     deeds.RemovePodCgroup: ("path",),
     deeds.RemoveVolumes: ("everything",),
     deeds.RunSandbox: ("attempt",),
-    deeds.PullImage: ("container", "image", "policy"),
+    deeds.PullImage: ("container", "volume", "image", "policy"),
     deeds.StartContainer: ("container", "attempt"),
     deeds.StopContainer: ("container", "grace_s", "reason"),
     deeds.RunPreStop: ("container", "grace_s"),
@@ -54,8 +54,9 @@ def learned(observation: PodObservation, before: PodRecord | None) -> Note | Non
             return _seen(observation, before)
         case PodGone():
             return {"type": "PodGone"}
-        case PullBegan(container=name, image=image):
-            return {"type": "PullBegan", "container": name, "image": image}
+        case PullBegan(container=name, volume=volume, image=image):
+            whose = {"container": name} if name else {"volume": volume}
+            return {"type": "PullBegan", **whose, "image": image}
         case HookChanged():
             return _hook(observation)
         case Shown():
@@ -195,7 +196,8 @@ def _step(step: Step) -> Note:
 
 def _about(deed: PodDeed, *, whole: bool = True) -> Note:
     fields = _FIELDS.get(type(deed), ())
-    return {name: getattr(deed, name) for name in fields if whole or name != "files"}
+    found = {name: getattr(deed, name) for name in fields if whole or name != "files"}
+    return {name: value for name, value in found.items() if name != "volume" or value}
 
 
 def _told(status: Note) -> Note:

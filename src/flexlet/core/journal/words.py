@@ -68,7 +68,7 @@ def _learned(note: Note) -> str:
         case "PodGone":
             return "nobody asks for the pod any more"
         case "PullBegan":
-            return f"pulling {note['image']} for {note['container']}"
+            return f"pulling {note['image']} for {_owner(note)}"
         case "Hook":
             return _hook(note)
         case "Shown":
@@ -124,7 +124,7 @@ def _run(run: Note) -> str:
 
 def _finished(note: Note) -> str:
     deed: str = note["deed"]
-    text = _FINISHED.get(deed, deed).format_map(_Blank(note))
+    text = _FINISHED.get(deed, deed).format_map(_Blank(note, container=_owner(note)))
     if "failed" in note:
         reason = f" ({note['reason']})" if "reason" in note else ""
         text = f"{deed}{_whose(note)} failed{reason}: {note['failed']}"
@@ -138,8 +138,13 @@ def _finished(note: Note) -> str:
 
 
 def _whose(note: Note) -> str:
-    name = note.get("subject") or note.get("container")
+    name = note.get("subject") or _owner(note)
     return f" of {name}" if name else ""
+
+
+def _owner(note: Note) -> str:
+    """Who an image is for."""
+    return f"volume {note['volume']}" if "volume" in note else str(note.get("container", ""))
 
 
 def _decided(note: Note) -> str:
@@ -149,7 +154,7 @@ def _decided(note: Note) -> str:
     words = _DECIDED.get(kind, "")
     sizes = _sizes(note.get("resources", {}))
     files = ", ".join(f"{name} {text}" for name, text in note.get("files", {}).items())
-    return words.format_map(_Blank(note, sizes=sizes, files=files, change=files or sizes))
+    return words.format_map(_Blank(note, container=_owner(note), sizes=sizes, files=files, change=files or sizes))
 
 
 def _report(note: Note) -> str:

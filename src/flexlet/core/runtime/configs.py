@@ -130,11 +130,23 @@ class SandboxConfig(msgspec.Struct, frozen=True, kw_only=True):
     overhead: RuntimeResources | None = None
 
 
+class ImageSource(msgspec.Struct, frozen=True, kw_only=True):
+    """An image whose files a container sees; `ref` is what the pull said, `name` what the user wrote."""
+
+    ref: str
+    name: str = ""
+    handler: str = ""
+    annotations: dict[str, str] = {}
+    sub_path: str = ""
+    """Which part of it; empty for all."""
+
+
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
-    """A path of the host inside the container."""
+    """A path of the host inside the container, or an image: then the host path is empty."""
 
     container_path: str
-    host_path: str
+    host_path: str = ""
+    image: ImageSource | None = None
     readonly: bool = False
     recursive_read_only: bool = False
     selinux_relabel: bool = False

@@ -60,6 +60,7 @@ def _pod_source(record: PodRecord, world: World) -> PodSource:
                 name=each.name, path=volumes.path_of(pod, each.name, setup), is_ephemeral=each.host_path is None
             )
             for each in pod.spec.volumes
+            if each.image is None
         ),
     )
 

@@ -784,7 +784,7 @@ class KeyValue(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class Mount(_message.Message):
-    __slots__ = ("container_path", "host_path", "readonly", "selinux_relabel", "propagation", "uidMappings", "gidMappings", "recursive_read_only")
+    __slots__ = ("container_path", "host_path", "readonly", "selinux_relabel", "propagation", "uidMappings", "gidMappings", "recursive_read_only", "image", "image_sub_path")
     CONTAINER_PATH_FIELD_NUMBER: _ClassVar[int]
     HOST_PATH_FIELD_NUMBER: _ClassVar[int]
     READONLY_FIELD_NUMBER: _ClassVar[int]
@@ -793,6 +793,8 @@ class Mount(_message.Message):
     UIDMAPPINGS_FIELD_NUMBER: _ClassVar[int]
     GIDMAPPINGS_FIELD_NUMBER: _ClassVar[int]
     RECURSIVE_READ_ONLY_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_SUB_PATH_FIELD_NUMBER: _ClassVar[int]
     container_path: str
     host_path: str
     readonly: bool
@@ -801,7 +803,9 @@ class Mount(_message.Message):
     uidMappings: _containers.RepeatedCompositeFieldContainer[IDMapping]
     gidMappings: _containers.RepeatedCompositeFieldContainer[IDMapping]
     recursive_read_only: bool
-    def __init__(self, container_path: _Optional[str] = ..., host_path: _Optional[str] = ..., readonly: _Optional[bool] = ..., selinux_relabel: _Optional[bool] = ..., propagation: _Optional[_Union[MountPropagation, str]] = ..., uidMappings: _Optional[_Iterable[_Union[IDMapping, _Mapping]]] = ..., gidMappings: _Optional[_Iterable[_Union[IDMapping, _Mapping]]] = ..., recursive_read_only: _Optional[bool] = ...) -> None: ...
+    image: ImageSpec
+    image_sub_path: str
+    def __init__(self, container_path: _Optional[str] = ..., host_path: _Optional[str] = ..., readonly: _Optional[bool] = ..., selinux_relabel: _Optional[bool] = ..., propagation: _Optional[_Union[MountPropagation, str]] = ..., uidMappings: _Optional[_Iterable[_Union[IDMapping, _Mapping]]] = ..., gidMappings: _Optional[_Iterable[_Union[IDMapping, _Mapping]]] = ..., recursive_read_only: _Optional[bool] = ..., image: _Optional[_Union[ImageSpec, _Mapping]] = ..., image_sub_path: _Optional[str] = ...) -> None: ...
 
 class Device(_message.Message):
     __slots__ = ("container_path", "host_path", "permissions")
@@ -1138,7 +1142,7 @@ class PortForwardResponse(_message.Message):
     def __init__(self, url: _Optional[str] = ...) -> None: ...
 
 class ImageSpec(_message.Message):
-    __slots__ = ("image", "annotations", "user_specified_image")
+    __slots__ = ("image", "annotations", "user_specified_image", "runtime_handler")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -1149,10 +1153,12 @@ class ImageSpec(_message.Message):
     IMAGE_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     USER_SPECIFIED_IMAGE_FIELD_NUMBER: _ClassVar[int]
+    RUNTIME_HANDLER_FIELD_NUMBER: _ClassVar[int]
     image: str
     annotations: _containers.ScalarMap[str, str]
     user_specified_image: str
-    def __init__(self, image: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ..., user_specified_image: _Optional[str] = ...) -> None: ...
+    runtime_handler: str
+    def __init__(self, image: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ..., user_specified_image: _Optional[str] = ..., runtime_handler: _Optional[str] = ...) -> None: ...
 
 class Image(_message.Message):
     __slots__ = ("id", "repo_tags", "repo_digests", "size", "uid", "username", "pinned")

@@ -20,6 +20,15 @@ class TokenRequest(msgspec.Struct, frozen=True):
     expiration_s: int = 3600
 
 
+class FileReference(msgspec.Struct, frozen=True):
+    """A file of a volume that variables are read from."""
+
+    volume_path: str
+    """Where the volume lies on the host."""
+    path: str
+    """Inside the volume."""
+
+
 class Content(msgspec.Struct, frozen=True):
     """What an object holds. The binary keys of a ConfigMap are apart: they become files, never variables."""
 
@@ -30,10 +39,12 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):
-    """What was fetched: contents by reference (None: there is no such object), and tokens by request."""
+    """What was fetched: contents by reference (None: there is no such object), tokens by request, files."""
 
     objects: dict[Reference, Content | None] = {}
     tokens: dict[TokenRequest, str] = {}
+    files: dict[FileReference, bytes | None] = {}
+    """None: it cannot be read."""
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
+from flexlet.api import gotext
 from flexlet.api.nodepod import NodeContainer, NodePod
-from flexlet.api.nodepod.container import EnvSource, KeySelector
-from flexlet.core.agent.containers import downward, expansion, services
-from flexlet.core.agent.containers.contents import Material, Problem, Reference
+from flexlet.api.nodepod.container import EnvSource, FileKeySelector, KeySelector
+from flexlet.core.agent.containers import downward, envfiles, expansion, layout, services, volumes
+from flexlet.core.agent.containers.contents import FileReference, Material, Problem, Reference
 from flexlet.core.agent.setup import NodeSetup
 
 CONFIG_MAP = "ConfigMap"
@@ -37,6 +38,17 @@ def _references(container: NodeContainer) -> Iterator[Reference]:
             yield Reference(CONFIG_MAP, source.config_map_key_ref.name)
         if source is not None and source.secret_key_ref is not None:
             yield Reference(SECRET, source.secret_key_ref.name)
+
+
+def files(pod: NodePod, container: NodeContainer, setup: NodeSetup) -> frozenset[FileReference]:
+    """Files that must be read before `resolve`."""
+    sources = (each.value_from for each in container.env if not each.value and each.value_from is not None)
+    selectors = (each.file_key_ref for each in sources if each.file_key_ref is not None)
+    return frozenset(_place(pod, each, setup) for each in selectors if volumes.named(pod, each.volume_name))
+
+
+def _place(pod: NodePod, selector: FileKeySelector, setup: NodeSetup) -> FileReference:
+    return FileReference(volumes.path_of(pod, selector.volume_name, setup), selector.path)
 
 
 class _Sources(msgspec.Struct, frozen=True):
@@ -99,6 +111,8 @@ def _value(sources: _Sources, source: EnvSource) -> str | Problem | None:
         return _key(pod, CONFIG_MAP, source.config_map_key_ref, sources.material)
     if source.secret_key_ref is not None:
         return _key(pod, SECRET, source.secret_key_ref, sources.material)
+    if source.file_key_ref is not None:
+        return _in_file(sources, source.file_key_ref)
     return ""
 
 
@@ -111,6 +125,21 @@ def _key(pod: NodePod, kind: str, selector: KeySelector, material: Material) -> 
     if content is None:
         return Problem(f'{kind.lower()} "{selector.name}" not found')
     return Problem(f"couldn't find key {selector.key} in {kind} {pod.metadata.namespace}/{selector.name}")
+
+
+def _in_file(sources: _Sources, selector: FileKeySelector) -> str | Problem | None:
+    """What is wrong with a file is told to nobody: it may quote a secret. An empty value counts as none."""
+    if volumes.named(sources.pod, selector.volume_name) is None:
+        return Problem(f'cannot find the volume "{selector.volume_name}" referenced by FileKeyRef')
+    place = _place(sources.pod, selector, sources.setup)
+    data = sources.material.files.get(place)
+    found = Problem("it cannot be read") if data is None else envfiles.value(data, selector.key)
+    if isinstance(found, Problem):
+        return Problem("couldn't parse env file")
+    if found or selector.optional:
+        return found or None
+    path = f"{place.volume_path}/{layout.clean(place.path)}"
+    return Problem(f"environment variable key {gotext.quote(selector.key)} not found in file {gotext.quote(path)}")
 
 
 def _text(value: bytes) -> str:

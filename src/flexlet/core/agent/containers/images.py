@@ -94,6 +94,14 @@ def normalized(image: str) -> str | Problem:
     return image if found.tag or found.digest else f"{image}:{_LATEST}"
 
 
+def full_name(image: str) -> str:
+    """The name as runtimes list it; empty if it is none."""
+    found = parsed(image)
+    if isinstance(found, Problem):
+        return ""
+    return f"{found.repository}@{found.digest}" if found.digest else f"{found.repository}:{found.tag or _LATEST}"
+
+
 def repository(image: str) -> str:
     """Registry and path of a name that is known to be one."""
     found = parsed(image)

@@ -10,7 +10,7 @@ from flexlet.api.nodepod.volumes import VolumeMount
 from flexlet.core.agent.containers import expansion, hosts, volumes
 from flexlet.core.agent.containers.contents import Problem
 from flexlet.core.agent.setup import NodeSetup
-from flexlet.core.runtime.configs import BIDIRECTIONAL, HOST_TO_CONTAINER, PRIVATE, Mount
+from flexlet.core.runtime.configs import BIDIRECTIONAL, HOST_TO_CONTAINER, PRIVATE, ImageSource, Mount
 
 _PROPAGATION: Final = {
     "": PRIVATE,
@@ -43,9 +43,32 @@ def subpaths(
         path = _sub_path(mount, known)
         if isinstance(path, Problem):
             return path
-        if path:
+        if path and not _is_image(pod, mount):
             found.append(SubPath(index, mount.name, volumes.path_of(pod, mount.name, setup), path))
     return tuple(found)
+
+
+def images(
+    pod: NodePod, container: NodeContainer, envs: tuple[tuple[str, str], ...], refs: Mapping[str, str]
+) -> dict[int, ImageSource] | Problem:
+    """Mounts of images by the index of their volumeMount; `refs` says by volume what the pull has brought."""
+    known = dict(envs)
+    found: dict[int, ImageSource] = {}
+    for index, mount in enumerate(container.volume_mounts):
+        volume = volumes.named(pod, mount.name)
+        if volume is None or volume.image is None:
+            continue
+        path = _sub_path(mount, known)
+        if isinstance(path, Problem):
+            return path
+        ref, name = refs.get(mount.name, volume.image.reference), volume.image.reference
+        found[index] = ImageSource(ref=ref, name=name, annotations=pod.metadata.annotations, sub_path=path)
+    return found
+
+
+def _is_image(pod: NodePod, mount: VolumeMount) -> bool:
+    volume = volumes.named(pod, mount.name)
+    return volume is not None and volume.image is not None
 
 
 def _sub_path(mount: VolumeMount, known: Mapping[str, str]) -> str | Problem:
@@ -74,11 +97,11 @@ def mounts(
     pod: NodePod,
     container: NodeContainer,
     setup: NodeSetup,
-    found: Mapping[int, str],
+    found: Mapping[int, str | ImageSource],
     hosts_path: str,
     last_words_path: str,
 ) -> tuple[Mount, ...] | Problem:
-    """All mounts; `found` has the host paths of sub-paths by the index of their volumeMount."""
+    """All mounts; `found` has the host paths of sub-paths, and images, by the index of their volumeMount."""
     listed = []
     for index, mount in enumerate(container.volume_mounts):
         made = _mount(pod, container, mount, setup, found.get(index, ""))
@@ -95,7 +118,7 @@ def mounts(
 
 
 def _mount(
-    pod: NodePod, container: NodeContainer, mount: VolumeMount, setup: NodeSetup, found: str
+    pod: NodePod, container: NodeContainer, mount: VolumeMount, setup: NodeSetup, found: str | ImageSource
 ) -> Mount | Problem:
     volume = volumes.named(pod, mount.name)
     if volume is None:
@@ -106,9 +129,11 @@ def _mount(
     recursive = _recursive(mount, setup)
     if isinstance(recursive, Problem):
         return recursive
+    image = found if isinstance(found, ImageSource) else None
     return Mount(
         container_path=absolute(mount.mount_path),
-        host_path=found or volumes.path_of(pod, mount.name, setup),
+        host_path="" if image is not None else str(found or volumes.path_of(pod, mount.name, setup)),
+        image=image,
         readonly=mount.read_only or volumes.is_read_only(volume),
         recursive_read_only=recursive,
         propagation=propagation,

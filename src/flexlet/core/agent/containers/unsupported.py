@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-VOLUMES: Final = frozenset({"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI"})
+VOLUMES: Final = frozenset({"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "image"})
 """Types of volumes that are supported; all others are refused."""
 PROJECTED: Final = frozenset({"secret", "configMap", "downwardAPI", "serviceAccountToken"})
 """Sources of projected volumes that are supported; all others are refused."""
@@ -84,12 +84,6 @@ def _restart_actions(container: Object) -> Iterator[str]:
             yield f"restartPolicyRules action {rule['action']}"
 
 
-def _file_variables(container: Object) -> Iterator[str]:
-    for variable in container.get("env") or ():
-        if (variable.get("valueFrom") or {}).get("fileKeyRef"):
-            yield f"env[{variable.get('name')}].valueFrom.fileKeyRef"
-
-
 OF_PODS: Final = (
     Feature("resourceClaims", "dynamic resource allocation", _claims),
     Feature("runtimeClassName", "RuntimeClasses", _runtime_class),
@@ -103,5 +97,4 @@ OF_CONTAINERS: Final = (
         "restart of all containers (RestartAllContainersOnContainerExits)",
         _restart_actions,
     ),
-    Feature("env[*].valueFrom.fileKeyRef", "variables from files (EnvFiles)", _file_variables),
 )

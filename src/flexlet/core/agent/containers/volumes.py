@@ -59,6 +59,12 @@ def named(pod: NodePod, name: str) -> Volume | None:
     return next((each for each in pod.spec.volumes if each.name == name), None)
 
 
+def of_images(pod: NodePod, container: NodeContainer) -> tuple[Volume, ...]:
+    """Volumes that are images and that the container mounts, each once."""
+    found = (named(pod, name) for name in dict.fromkeys(mount.name for mount in container.volume_mounts))
+    return tuple(each for each in found if each is not None and each.image is not None)
+
+
 def path_of(pod: NodePod, name: str, setup: NodeSetup) -> str:
     """Where a volume lies on the host."""
     volume = named(pod, name) or Volume(name=name)
@@ -80,6 +86,7 @@ def _plugin(volume: Volume) -> str:
         "secret": volume.secret,
         "projected": volume.projected,
         "downward-api": volume.downward_api,
+        "image": volume.image,
     }
     return next((plugin for plugin, source in sources.items() if source is not None), "empty-dir")
 
@@ -87,9 +94,11 @@ def _plugin(volume: Volume) -> str:
 def contents(
     pod: NodePod, setup: NodeSetup, material: Material, ips: tuple[str, ...]
 ) -> tuple[VolumeContent, ...] | Problem:
-    """All volumes; the first one that cannot be made is the problem."""
+    """All volumes that lie on the host; the first one that cannot be made is the problem."""
     made: list[VolumeContent] = []
     for volume in pod.spec.volumes:
+        if volume.image is not None:
+            continue
         content = _content(pod, volume, setup, material, ips)
         if isinstance(content, Problem):
             return Problem(content.message, volume.name)

@@ -8,7 +8,7 @@ from flexlet.core.actions import RecordEvent
 from flexlet.core.agent import delays, events, setbacks
 from flexlet.core.agent.deeds import RunPreStop, StartContainer, StopContainer
 from flexlet.core.agent.observations import Done, Failed, Outcome
-from flexlet.core.agent.record import PodRecord, Trouble
+from flexlet.core.agent.record import PodRecord, Trouble, VolumeImage
 from flexlet.core.agent.setup import NodeSetup
 from flexlet.core.resize import steps
 from flexlet.core.resize.events import WARNING
@@ -78,7 +78,16 @@ def _in_trouble(record: PodRecord, deed: StartContainer, failure: Failed, now: f
     # The image is asked for again with the next attempt, which comes at the usual pace.
     images = {each: state for each, state in record.images.items() if each != name}
     wait = delays.again(record.uid, deed.key, now)
+    record = replace(record, volume_images=_without(record.volume_images, name))
     return replace(record, images=images, retries={**record.retries, deed.key: wait})
+
+
+def _without(images: dict[str, VolumeImage], name: str) -> dict[str, VolumeImage]:
+    """Nothing is sure any more for the container's next attempt."""
+    return {
+        volume: replace(image, attempts={each: number for each, number in image.attempts.items() if each != name})
+        for volume, image in images.items()
+    }
 
 
 def _is_left_behind(record: PodRecord, run_id: str) -> bool:

@@ -8,20 +8,13 @@ The amounts that a container gets are recorded as actuated when its start is iss
 made it. Follows `startContainer`, `doBackOff` and the image manager of Kubernetes 1.36.3.
 """
 
-from typing import Final
-
-from msgspec.structs import replace
-
 from flexlet.api.nodepod import NodeContainer
 from flexlet.core.agent import attempts, events, runs
 from flexlet.core.agent.deeds import PullImage, RemoveContainer, StartContainer
+from flexlet.core.agent.lifecycle import volumeimages, waiting
 from flexlet.core.agent.lifecycle.draft import Draft
-from flexlet.core.agent.record import Backoff, Trouble
 from flexlet.core.resize import targets
 from flexlet.core.runtime.shown import CREATED
-
-_TOLD_FOR_S: Final = 5.0
-"""How long a failed pull is shown before the wait for the next one is."""
 
 
 def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
@@ -35,6 +28,8 @@ def start(draft: Draft, container: NodeContainer, sandbox_id: str) -> None:
     if _is_backing_off(draft, allocated):
         return
     attempt = attempts.following(draft.record, name)
+    if not volumeimages.are_here(draft, container, attempt):
+        return
     image = draft.record.images.get(name)
     if image is None or image.for_attempt != attempt:
         _pull(draft, container)
@@ -75,7 +70,7 @@ def _is_backing_off(draft: Draft, container: NodeContainer) -> bool:
     delay, until = held
     draft.wake(until)
     message = events.crash_message(draft.pod, name, delay.delay_s)
-    if _trouble(draft, name, events.CRASH_BACK_OFF, message):
+    if waiting.trouble(draft, name, events.CRASH_BACK_OFF, message):
         draft.tell(events.crash_backed_off(draft.pod, name))
     return True
 
@@ -83,7 +78,7 @@ def _is_backing_off(draft: Draft, container: NodeContainer) -> bool:
 def _pull(draft: Draft, container: NodeContainer) -> None:
     delay = draft.record.pulls.get(container.image)
     if delay is not None and draft.now < delay.ends_at:
-        _wait_for_image(draft, container, delay)
+        waiting.for_image(draft, container.name, container.image, delay)
         return
     draft.issue(
         PullImage(
@@ -93,25 +88,3 @@ def _pull(draft: Draft, container: NodeContainer) -> None:
             policy=container.image_pull_policy,
         )
     )
-
-
-def _wait_for_image(draft: Draft, container: NodeContainer, delay: Backoff) -> None:
-    name, image = container.name, container.image
-    draft.wake(delay.ends_at)
-    shown = draft.record.troubles.get(name)
-    if shown is not None and shown.at == delay.since and draft.now < delay.since + _TOLD_FOR_S:
-        draft.wake(delay.since + _TOLD_FOR_S)
-        return
-    message = f'Back-off pulling image "{image}": {delay.why}'
-    if _trouble(draft, name, events.PULL_BACK_OFF, message):
-        draft.tell(*events.pull_backed_off(draft.pod, name, image))
-
-
-def _trouble(draft: Draft, name: str, reason: str, message: str) -> bool:
-    """Show why a container waits; whether that is news."""
-    before = draft.record.troubles.get(name)
-    trouble = Trouble(reason=reason, message=message, at=draft.now)
-    if before is not None and replace(before, at=draft.now) == trouble:
-        return False
-    draft.change(troubles={**draft.record.troubles, name: trouble})
-    return True

@@ -6,12 +6,14 @@ fails with the reason that a waiting container shows.
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from flexlet.api.nodepod import NodeContainer, NodePod
 from flexlet.api.status import ApiError
 from flexlet.core.agent import managing, pinning
 from flexlet.core.agent.containers import container as making
-from flexlet.core.agent.containers import environment, hosts, mounts, names, sandbox
-from flexlet.core.agent.containers.contents import Problem
+from flexlet.core.agent.containers import envfiles, environment, hosts, mounts, names, sandbox
+from flexlet.core.agent.containers.contents import Material, Problem
 from flexlet.core.agent.deeds import RemoveContainer, StartContainer
 from flexlet.core.agent.observations import Done, Failed, Outcome
 from flexlet.core.agent.record import ImageState, PodRecord
@@ -65,15 +67,19 @@ async def _config(
     target_id = _target_id(record, container)
     if isinstance(target_id, Problem):
         return target_id
-    material = await tools.objects.material(pod, environment.references(container))
+    material = await _material(tools, pod, container, world)
     envs = environment.resolve(pod, container, world.setup, material, record.ips)
     if isinstance(envs, Problem):
         return envs
     paths = await _subpaths(tools, pod, container, world, envs)
     if isinstance(paths, Problem):
         return paths
+    refs = {name: each.ref for name, each in record.volume_images.items() if each.ref}
+    images = mounts.images(pod, container, envs, refs)
+    if isinstance(images, Problem):
+        return images
     own = await _own_files(tools, record, world, pod, container)
-    listed = mounts.mounts(pod, container, world.setup, paths, *own)
+    listed = mounts.mounts(pod, container, world.setup, {**paths, **images}, *own)
     if isinstance(listed, Problem):
         return listed
     await tools.files.make_log_directory(names.log_directory(pod, world.setup), container.name)
@@ -91,6 +97,16 @@ async def _config(
             exclusive=container.name in managing.exclusive(record, world.setup),
         )
     )
+
+
+async def _material(tools: Tools, pod: NodePod, container: NodeContainer, world: World) -> Material:
+    """What its variables are made from."""
+    found = await tools.objects.material(pod, environment.references(container))
+    places = environment.files(pod, container, world.setup)
+    files = {
+        each: await tools.files.read_inside(each.volume_path, each.path, envfiles.LARGEST_FILE) for each in places
+    }
+    return replace(found, files=files)
 
 
 async def _own_files(

@@ -77,7 +77,13 @@ class Puller:
         if isinstance(credentials, Problem):
             return Failed(reason="ErrImagePull", message=credentials.message)
         absent = keyring.missing(record.pod, material)
-        began = PullBegan(uid=deed.uid, container=deed.container, image=deed.image, absent_secrets=absent)
+        began = PullBegan(
+            uid=deed.uid,
+            container=deed.container,
+            volume=deed.volume,
+            image=deed.image,
+            absent_secrets=absent,
+        )
         self._tools.tell(began)
         asked = self._tools.clock.monotonic()
         if self._line is None:
